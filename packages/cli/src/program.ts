@@ -12,6 +12,7 @@ import { runCommand } from './commands/run.js';
 import { tokenizeCommand } from './commands/tokenize.js';
 import { transcribeCommand } from './commands/transcribe.js';
 import { verifyCommand } from './commands/verify.js';
+import { withHints } from './terminal/hints.js';
 
 const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
 
@@ -50,7 +51,7 @@ export function program(): Command {
     quantizeCommand(),
     verifyCommand(),
   ])
-    root.addCommand(command);
+    root.addCommand(withHints(command));
   root.addCommand(helpCommand(root));
   root.addHelpText('after', '\nMODEL is a GGUF file, a folder with config.json and safetensors, or `demo`.');
   return root;

@@ -1,6 +1,30 @@
 import type { DeviceReport } from '@quern/runtime';
 import { showDevice } from '../src/commands/devices.js';
 
+test('an emulated GPU: small numbers keep their digits', () => {
+  const report: DeviceReport = {
+    package: '@quern/backend-cuda',
+    backend: 'cuda:0',
+    profile: {
+      kind: 'gpu',
+      name: 'emulated GPU',
+      isa: 'sm_90',
+      threads: 1,
+      totalMemory: 4e6,
+      readBandwidth: 3.14e6,
+      flops: 1.2e5,
+    },
+    ceilings: { readBandwidth: 3.14e6, rates: { f32: 1.2e5, bf16: 0 } },
+    freeMemory: 3e6,
+    filled: {},
+    capabilities: [],
+  };
+  expect(showDevice(report).split('\n').slice(1, 3)).toEqual([
+    '  memory 0.0030 of 0.0040 GB free',
+    '  measured: reads 0.0031 GB/s; 10⁹ operations/s: f32 0.00012, bf16 0.0',
+  ]);
+});
+
 test('a GPU: copy bandwidth, the bf16 rate and the link; no rate of one thread', () => {
   const report: DeviceReport = {
     package: '@quern/backend-cuda',

@@ -142,6 +142,22 @@ test('quantize --json prints one object', async () => {
   expect(JSON.parse(stdout)).toMatchObject({ format: 'q8_0', path: join(folder, 'demo.gguf') });
 });
 
+test.each([
+  [['--gpu-layers', '99'], '--split'],
+  [['-ngl', '99'], '--split'],
+  [['-c', '4096'], '--ctx'],
+  [['--context', '4096'], '--ctx'],
+  [['--n-predict', '9'], '-n'],
+])('%j of llama.cpp is refused with a hint to %s', async (args, flag) => {
+  const { code, stderr } = await quern(['run', 'demo', ...args]);
+  expect(code).toBe(1);
+  expect(stderr).toMatch(new RegExp(`^error: .*\\n\\(Did you mean ${flag}\\?\\)\\n$`));
+});
+
+test('no hint to an option that the command lacks', async () => {
+  expect((await quern(['devices', '--gpu-layers', '9'])).stderr).not.toMatch(/--split/);
+});
+
 test('a misspelt option is refused with a hint to --help', async () => {
   const { code, stderr } = await quern(['run', 'demo', '--temprature', '1']);
   expect(code).toBe(1);

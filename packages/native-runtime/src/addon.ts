@@ -128,6 +128,12 @@ export function platform(): string {
   return process.platform === 'linux' ? `${base}-${isMusl() ? 'musl' : 'gnu'}` : base;
 }
 
+/** Of an error of `require`, without Node's advice about the "main" of a package.json: a path to a binary has none. */
+const firstLine = (error: unknown): string =>
+  String((error as Error).message)
+    .split('\n')[0]!
+    .replace(/\. Please verify that the package\.json has .*$/, '');
+
 /** Loads a native addon. Throws UNSUPPORTED, with all candidates tried, if no binary loads. */
 export function loadAddon({ packageName, from, candidates, help }: AddonPlaces): Addon {
   const require = createRequire(from);
@@ -137,13 +143,14 @@ export function loadAddon({ packageName, from, candidates, help }: AddonPlaces):
     try {
       return require(candidate);
     } catch (error) {
-      tried.push(`  ${candidate}: ${String((error as Error).message).split('\n')[0]}`);
+      tried.push(`  ${candidate}: ${firstLine(error)}`);
     }
   }
   throw new BackendError(
     'UNSUPPORTED',
     [
-      `${packageName} has no binary for ${platform()} on Node ${process.version}. Tried:`,
+      `${packageName} has no binary for ${platform()} on Node ${process.version}`,
+      'Tried:',
       ...tried,
       ...help,
     ].join('\n'),

@@ -3,7 +3,7 @@ import { QuernError, type Refuse } from '@quern/core';
 /** Stable codes of the runtime's errors. Files, tokenizers, samplers and backends have codes of their own. */
 export type RuntimeErrorCode =
   | 'BACKEND_NOT_FOUND' // the backend asked for is not installed
-  | 'BACKEND_FAILED' // the backend is installed but does not load
+  | 'BACKEND_FAILED' // the backend is installed but does not load or cannot be used; `cause` is its error
   | 'NO_BACKEND' // no backend is installed, or no installed backend loads
   | 'MODEL_NOT_FOUND' // no file, folder or installed package of this name
   | 'CONTEXT_TOO_LARGE' // the context asked for does not fit in memory
@@ -43,3 +43,7 @@ export function needWhole(name: string, value: unknown, least: number, most = Nu
 
 /** The message of any thrown value. */
 export const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause));
+
+/** The code of any thrown value, if it has one. */
+export const codeOf = (cause: unknown): string | undefined =>
+  cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : undefined;

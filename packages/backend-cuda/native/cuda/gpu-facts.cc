@@ -28,11 +28,23 @@ static std::string uuid_of(const Driver& driver, DeviceIndex device) {
   return digits;
 }
 
+// "0 (NVIDIA H100), 1 (NVIDIA H100)"
+static std::string shown_devices(const Driver& driver) {
+  std::string shown;
+  for (int index = 0; index < driver.devices(); ++index) {
+    DeviceIndex device = 0;
+    driver.need(driver.device_get(&device, index), "opening the device");
+    shown += text("%s%d (%s)", index == 0 ? "" : ", ", index, name_of(driver, device).c_str());
+  }
+  return shown;
+}
+
+// The words are those of @quern/runtime.
 static void need_index(const Driver& driver, int index) {
   const int devices = driver.devices();
   if (index >= 0 && index < devices) return;
-  const std::string shown = devices == 1 ? "cuda:0 alone" : text("cuda:0 to cuda:%d", devices - 1);
-  fail(Code::unsupported, "there is no device cuda:%d: the driver shows %s", index, shown.c_str());
+  fail(Code::unsupported, "there is no device %d; there %s %s", index, devices == 1 ? "is only" : "are",
+       shown_devices(driver).c_str());
 }
 
 GpuFacts facts_of(const Driver& driver, int index) {

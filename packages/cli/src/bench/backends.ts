@@ -33,7 +33,8 @@ export async function openBackend(flags: BackendFlags): Promise<Backend> {
     first.backend.dispose();
     await findBackend(failed.package, chosen(flags));
   }
-  say(`${failed.package} does not load: ${failed.error}. Measuring '${first.name}'`);
+  const [reason] = failed.error.split('\n');
+  say(`${failed.package} cannot be used: ${reason}. Measuring '${first.name}'`);
   return first.backend;
 }
 

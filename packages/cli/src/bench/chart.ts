@@ -1,3 +1,4 @@
+import { figure } from '../terminal/figure.js';
 import { nameOf, type Run } from './table.js';
 import { showWork } from './works.js';
 
@@ -30,7 +31,7 @@ function barRow({ label, value }: Bar, y: number, most: number): string {
   return [
     text(from - 10, baseline, label, ' text-anchor="end"'),
     `<rect class="bar" x="${from}" y="${y}" width="${length.toFixed(1)}" height="${barHeight}" rx="2"/>`,
-    text(Math.round(from + length + 8), baseline, value.toFixed(value < 100 ? 1 : 0)),
+    text(Math.round(from + length + 8), baseline, figure(value)),
   ].join('');
 }
 

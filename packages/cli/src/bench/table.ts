@@ -1,6 +1,7 @@
 import type { DeviceCeilings } from '@quern/runtime';
 import { showCeilings } from '../terminal/ceilings.js';
 import { count } from '../terminal/count.js';
+import { figure } from '../terminal/figure.js';
 import type { RunFigures, WorkFigures } from './run.js';
 import { showWork } from './works.js';
 
@@ -20,8 +21,8 @@ export interface Run extends RunFigures {
   readonly model: string;
 }
 
-const percent = (share: number): string => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
-const rate = (value: number): string => value.toFixed(value < 100 ? 1 : 0);
+const percent = (share: number): string =>
+  `${share < 0.1 ? figure(100 * share) : (100 * share).toFixed(0)} %`;
 
 /** 'avx512, 2 threads, fast' */
 export const showProfile = ({
@@ -66,9 +67,9 @@ const rowOf = (run: Run, work: WorkFigures): string[] => [
   String(run.threads),
   run.precision ?? '',
   showWork(work),
-  rate(work.tokensPerSecond),
-  `${rate(work.lowerQuartile)}–${rate(work.upperQuartile)}`,
-  `${rate(work.milliseconds)} ms`,
+  figure(work.tokensPerSecond),
+  `${figure(work.lowerQuartile)}–${figure(work.upperQuartile)}`,
+  `${figure(work.milliseconds)} ms`,
   work.ceiling ? `${percent(work.ceiling.share)} of ${work.ceiling.of}` : '',
 ];
 

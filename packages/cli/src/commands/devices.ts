@@ -9,9 +9,8 @@ import { Command } from 'commander';
 import { precisionOption, threadsOption } from '../options.js';
 import { showCeilings } from '../terminal/ceilings.js';
 import { count } from '../terminal/count.js';
+import { giga } from '../terminal/figure.js';
 import { write, writeJson } from '../terminal/write.js';
-
-const giga = (value: number) => (value / 1e9).toFixed(1);
 
 const showLinks = ({ hostToDevice, deviceToHost }: DeviceLinks): string =>
   `${giga(hostToDevice)} GB/s to the device, ${giga(deviceToHost)} GB/s from it`;

@@ -17,6 +17,7 @@ import {
   withSpeculator,
 } from '../speculation.js';
 import { count } from '../terminal/count.js';
+import { figure } from '../terminal/figure.js';
 import { interruptible } from '../terminal/interrupt.js';
 import { say } from '../terminal/report.js';
 import { write, writeJson } from '../terminal/write.js';
@@ -41,20 +42,18 @@ const jsonResult = (model: Model, result: GenerationResult) => ({
   plan: model.plan,
 });
 
-const rate = (value: number) => value.toFixed(value < 100 ? 1 : 0);
-
 /** Speed, as text; empty rates are omitted. */
 function summary(model: Model, result: GenerationResult): string {
   const { tokens, prefillTokensPerSecond: prefill, decodeTokensPerSecond: decode } = result;
   const rates = [
-    ...(prefill ? [`prefill ${rate(prefill)}`] : []),
-    ...(decode ? [`decode ${rate(decode)}`] : []),
+    ...(prefill ? [`prefill ${figure(prefill)}`] : []),
+    ...(decode ? [`decode ${figure(decode)}`] : []),
   ];
   const drafts = result.draftedTokens
     ? `, ${result.acceptedTokens} of ${result.draftedTokens} drafted accepted`
     : '';
   const measured = tokens.length > 0 && rates.length > 0 ? `: ${rates.join(', ')} tokens/s` : '';
-  return `${count(tokens.length, 'token')} on ${model.backend}${measured}${drafts}; loaded in ${rate(model.loadMs)} ms`;
+  return `${count(tokens.length, 'token')} on ${model.backend}${measured}${drafts}; loaded in ${figure(model.loadMs)} ms`;
 }
 
 /** Streams `goesOnFrom` and the text. `goesOnFrom` is printed with the first piece, so an early error appears alone. */

@@ -7,6 +7,7 @@ import {
 } from '@quern/runtime';
 import type { Command } from 'commander';
 import { type LoadFlags, loadOptions } from '../options.js';
+import { figure } from '../terminal/figure.js';
 
 /** The plan of `quern run`, or why there is none. */
 export type Planned =
@@ -49,8 +50,6 @@ function needNoFlags(path: string, command: Command): void {
 const show = (bytes: number): string =>
   bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`;
 
-const rate = (value: number): string => value.toFixed(value < 100 ? 1 : 0);
-
 const showLayers = (first: number, last: number): string =>
   first === last ? `layer ${first}` : `layers ${first}-${last}`;
 
@@ -68,6 +67,6 @@ export function* planLines(planned: Planned): Generator<string> {
   for (const { backend, firstLayer, endLayer, precision, memory: part } of ranges)
     yield `  ${showLayers(firstLayer, endLayer - 1)} on ${backend}${showPrecision(precision)}: weights ${show(part.weights)}, cache ${show(part.cache)}, activations ${show(part.activations)}`;
   const { prefillTokensPerSecond: prefill, decodeTokensPerSecond: decode } = estimate;
-  yield `  planned by measured rates: prefill ${rate(prefill)}, decode ${rate(decode)} tokens/s`;
+  yield `  planned by measured rates: prefill ${figure(prefill)}, decode ${figure(decode)} tokens/s`;
   for (const reason of reasons) yield `  ${reason}`;
 }

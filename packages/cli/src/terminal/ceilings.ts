@@ -1,6 +1,5 @@
 import type { DeviceCeilings } from '@quern/runtime';
-
-const giga = (value: number): string => (value / 1e9).toFixed(value < 1e11 ? 1 : 0);
+import { giga } from './figure.js';
 
 /** A device's ceilings in one line. */
 export function showCeilings({ readBandwidth, readBandwidthOneThread, rates }: DeviceCeilings): string {

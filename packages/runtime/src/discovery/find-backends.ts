@@ -126,14 +126,35 @@ export function refusedChoice(
   return Boolean(isa ?? process.env.QUERN_CPU_ISA) && isLikely(name, 'cpu') && code === 'UNSUPPORTED';
 }
 
-function failure({ package: name, error, code, noDevice }: FailedBackend): string {
-  if (code === 'BAD_ARGUMENT') return `${name} refuses its options: ${error}`;
-  return noDevice ? `${name} cannot be used: ${error}` : `${name} is installed but does not load: ${error}`;
+/** "cuda:3 cannot be used (UNSUPPORTED): there is no device 3; …" */
+function failure({ package: owner, error, code, unloaded }: FailedBackend, name = owner): string {
+  if (code === 'BAD_ARGUMENT') return `${owner} refuses its options: ${error}`;
+  const shown = code === undefined ? '' : ` (${code})`;
+  return unloaded
+    ? `${owner} is installed but does not load${shown}: ${error}`
+    : `${name} cannot be used${shown}: ${error}`;
 }
 
-/** Its `cause` is the error of the first backend. */
-export const backendFailed = (...failed: readonly FailedBackend[]): RuntimeError =>
-  new RuntimeError('BACKEND_FAILED', failed.map(failure).join('\n'), { cause: failed[0]?.cause });
+/** The error for a backend that the caller named. */
+const namedFailed = (name: string, failed: FailedBackend): RuntimeError => {
+  const { cause } = failed;
+  const isChoice = cause instanceof RuntimeError && cause.code === 'BAD_OPTION';
+  return isChoice ? cause : new RuntimeError('BACKEND_FAILED', failure(failed, name), { cause });
+};
+
+/** The error where 'auto' has no backend. `cause`: of several failures, an AggregateError. */
+export function backendFailed(...failed: readonly FailedBackend[]): RuntimeError {
+  const causes = failed.map(({ cause }) => cause);
+  const cause = causes.length === 1 ? causes[0] : new AggregateError(causes);
+  return new RuntimeError('BACKEND_FAILED', failed.map((each) => failure(each)).join('\n'), { cause });
+}
+
+/** A notice of one line: a backend that 'auto' cannot take, and what it takes instead. */
+export function goingOn({ package: name, error }: FailedBackend, instead: string): string {
+  const [line, ...more] = error.split('\n');
+  const hint = more.length > 0 ? ' (`quern devices` tells more)' : '';
+  return `${name} cannot be used: ${line}${hint}. Going on with ${instead}, which may be slower`;
+}
 
 /** Part of messages: how to name a backend. */
 const howNamed =
@@ -164,18 +185,17 @@ export async function findBackend(name: string, options: FindBackendsOptions = {
       candidate.backend && (splitDevice(candidate.name).base === base || candidate.package === base);
     if (isNamed) return candidate;
     candidate.backend?.dispose();
-    if (!candidate.backend && isLikely(found.name, base)) throw backendFailed(candidate);
+    if (!candidate.backend && isLikely(found.name, base)) throw namedFailed(name, candidate);
     seen.push(candidate);
   }
   throw new RuntimeError('BACKEND_NOT_FOUND', notFound(name, seen, options.resolveFrom));
 }
 
 async function backendAt(path: string, options: FindBackendsOptions): Promise<LoadedBackend> {
-  const candidate = (await loadBackends(packageAt(path), chosenOf(options), 'first'))[0]!;
+  const { found, choice } = packageAt(path);
+  const candidate = (await loadBackends(found, chosenOf(options), choice))[0]!;
   if (candidate.backend) return candidate;
-  const { error, noDevice, cause } = candidate;
-  const fault = noDevice ? 'cannot be used' : 'does not load';
-  throw new RuntimeError('BACKEND_FAILED', `the backend at ${path} ${fault}: ${error}`, { cause });
+  throw namedFailed(path, candidate);
 }
 
 /** Backends published by this project. */

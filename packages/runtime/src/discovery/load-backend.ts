@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import {
@@ -7,8 +7,9 @@ import {
   type DeviceDescription,
   needContract,
   type Precision,
+  showValue,
 } from '@quern/core';
-import { messageOf, RuntimeError } from '../error.js';
+import { codeOf, messageOf, RuntimeError } from '../error.js';
 import { type QuernPackage, readManifest } from './application.js';
 
 /** Options of a package's `createBackend`: these, and the caller's `backendOptions`. */
@@ -19,8 +20,8 @@ export interface CreateBackendOptions {
   readonly isa?: string;
   /** How products and attention may round. Absent: the backend chooses. */
   readonly precision?: Precision;
-  /** Index of the device, for packages with a device list. */
-  readonly device?: number;
+  /** Index of the device, for packages with a device list. Of a package without one: its own option. */
+  readonly device?: unknown;
   /** Further options of the backend. */
   readonly [option: string]: unknown;
 }
@@ -30,15 +31,17 @@ export type BackendCandidate =
   | { readonly package: string; readonly name: string; readonly backend: Backend; readonly error?: never }
   | FailedBackend;
 
-/** A package whose backend does not load. `error`: message of the thrown error; `code`: its code, if any. */
+/** A package without a backend to compute with. `error`: message of `cause`; `code`: its code, if any. */
 export interface FailedBackend {
   readonly package: string;
   readonly error: string;
   readonly code?: string;
-  /** The machine has no device for the package, or has this one, which the package cannot use: 'auto' passes on in silence. */
-  readonly noDevice?: true;
   /** The thrown error. */
-  readonly cause?: unknown;
+  readonly cause: unknown;
+  /** The package's module cannot be imported, or is no backend. */
+  readonly unloaded?: true;
+  /** The machine has no device for the package: 'auto' passes on in silence. */
+  readonly noDevice?: true;
   readonly backend?: never;
 }
 
@@ -54,29 +57,54 @@ interface BackendModule {
 /** The chosen devices of a package: one by its index, the first, or all. */
 export type DeviceChoice = number | 'first' | 'all';
 
-/**
- * Loads the backends of a package, one per chosen device. Errors become failed candidates.
- * @throws RuntimeError BAD_OPTION if `options.device` is no device's number, or not the chosen device
- */
+/** Loads the backends of a package, one per chosen device. Errors become failed candidates. */
 export async function loadBackends(
   found: QuernPackage,
   options: CreateBackendOptions,
   choice: DeviceChoice,
 ): Promise<BackendCandidate[]> {
+  let module: Module;
   try {
-    const module = await moduleOf(found);
-    const devices = (await module.devices?.()) ?? undefined;
-    if (!devices) return [await loadOnly(found.name, module, options, choice)];
-    if (devices.length === 0) return [withoutDevice(await loadOne(found.name, module, options))];
-    const candidates: BackendCandidate[] = [];
-    for (const device of chosenDevices(devices, withOption(choice, options.device)))
-      candidates.push(await loadDevice(found.name, module, options, device)); // one at a time
-    return candidates;
+    module = await moduleOf(found);
   } catch (cause) {
-    if (cause instanceof RuntimeError && cause.code === 'BAD_OPTION') throw cause;
-    const candidate = failed(found.name, cause);
-    return [cause instanceof NoSuchDevice ? withoutDevice(candidate) : candidate];
+    return [{ ...failed(found.name, cause), unloaded: true }];
   }
+  try {
+    return await loadChosen(found.name, module, options, choice);
+  } catch (cause) {
+    return [failed(found.name, cause)];
+  }
+}
+
+async function loadChosen(
+  name: string,
+  module: Module,
+  options: CreateBackendOptions,
+  choice: DeviceChoice,
+): Promise<BackendCandidate[]> {
+  const devices = await module.devices?.();
+  if (!devices) return [await loadOnly(name, module, options, choice)];
+  const wanted = withOption(choice, options.device);
+  if (devices.length === 0) return [withoutDevice(await loadOne(name, module, options))];
+  const candidates: BackendCandidate[] = [];
+  for (const device of chosenDevices(devices, wanted))
+    candidates.push(await loadDevice(name, module, options, device)); // one at a time
+  return candidates;
+}
+
+/**
+ * The device that the backend's name and the option `device` choose together.
+ * @throws RuntimeError BAD_OPTION if the option is no index, or not the name's
+ */
+function withOption(choice: DeviceChoice, device: unknown): DeviceChoice {
+  if (device === undefined) return choice;
+  const named = typeof choice === 'number' ? `the backend's name chooses device ${choice}, ` : '';
+  const shown = `${named}backendOptions.device is ${showValue(device)}`;
+  if (!Number.isSafeInteger(device) || (device as number) < 0)
+    throw new RuntimeError('BAD_OPTION', `${shown}: it must be a whole number, 0 or more`);
+  if (typeof choice === 'number' && choice !== device)
+    throw new RuntimeError('BAD_OPTION', `${shown}: give one of them, or the same in both`);
+  return device as number;
 }
 
 async function moduleOf({
@@ -103,16 +131,17 @@ async function loadOnly(
   choice: DeviceChoice,
 ): Promise<BackendCandidate> {
   if (choice === 'all' || choice === 'first' || choice === 0) return loadOne(name, module, options);
-  throw new RuntimeError('BACKEND_NOT_FOUND', `there is no device ${choice}: the package has one backend`);
+  throw noSuchDevice(choice, ': the package has one backend');
 }
 
 async function loadOne(
   name: string,
   { createBackend }: Module,
   options: CreateBackendOptions,
+  index?: number,
 ): Promise<BackendCandidate> {
   try {
-    return fitting(name, await createBackend(options), options.device);
+    return fitting(name, await createBackend(options), index);
   } catch (cause) {
     return failed(name, cause);
   }
@@ -128,31 +157,11 @@ async function loadDevice(
   options: CreateBackendOptions,
   { index, unusable }: DeviceDescription,
 ): Promise<BackendCandidate> {
-  if (unusable !== undefined)
-    return { ...failed(name, new BackendError('UNSUPPORTED', unusable)), noDevice: true };
-  return loadOne(name, module, { ...options, device: index });
+  if (unusable !== undefined) return failed(name, new BackendError('UNSUPPORTED', unusable));
+  return loadOne(name, module, { ...options, device: index }, index);
 }
 
-/** What a backend's name and its option `device` choose together. */
-function withOption(choice: DeviceChoice, device: unknown): DeviceChoice {
-  if (device === undefined) return choice;
-  if (typeof device !== 'number' || !Number.isSafeInteger(device) || device < 0)
-    throw new RuntimeError(
-      'BAD_OPTION',
-      `device is ${JSON.stringify(device)}; it must be a device's number, from 0 on`,
-    );
-  if (typeof choice === 'number' && choice !== device)
-    throw new RuntimeError(
-      'BAD_OPTION',
-      `the backend's name chooses device ${choice}, the option device ${device}: give one of them`,
-    );
-  return device;
-}
-
-/** The package loads, and the machine lacks the device that was asked for. */
-class NoSuchDevice extends RuntimeError {}
-
-/** 'first': the first usable one. @throws RuntimeError BACKEND_NOT_FOUND */
+/** 'first': the first usable one. @throws BackendError UNSUPPORTED */
 function chosenDevices(
   devices: readonly DeviceDescription[],
   choice: DeviceChoice,
@@ -162,16 +171,18 @@ function chosenDevices(
   if (choice === 'first') return (usable.length > 0 ? usable : devices).slice(0, 1);
   const chosen = devices.filter(({ index }) => index === choice);
   if (chosen.length > 0) return chosen;
-  const known = devices.map(({ index, name: own }) => `${index} (${own})`).join(', ');
-  throw new NoSuchDevice('BACKEND_NOT_FOUND', `there is no device ${choice}; there are ${known}`);
+  const known = devices.map(({ index, name }) => `${index} (${name})`).join(', ');
+  throw noSuchDevice(choice, `; there ${devices.length === 1 ? 'is only' : 'are'} ${known}`);
 }
 
-const failed = (name: string, cause: unknown): FailedBackend => ({
-  package: name,
-  error: messageOf(cause),
-  cause,
-  ...codeOf(cause),
-});
+/** The words are those of backend-cuda's driver. */
+const noSuchDevice = (index: number, rest: string) =>
+  new BackendError('UNSUPPORTED', `there is no device ${index}${rest}`);
+
+function failed(name: string, cause: unknown): FailedBackend {
+  const code = codeOf(cause);
+  return { package: name, error: messageOf(cause), cause, ...(code !== undefined && { code }) };
+}
 
 /** A package with several devices has backend names that end in the device's index: 'cuda:1'. */
 const deviceSuffix = /:(\d+)$/;
@@ -201,19 +212,25 @@ function fitting(name: string, backend: Backend, device: number | undefined): Lo
   return { package: name, name: backend.name, backend };
 }
 
-const codeOf = (cause: unknown) =>
-  cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? { code: cause.code } : {};
-
 /** Whether the name is a path: './folder', '/a/module.js', 'file:///…'. */
 export const isBackendPath = (name: string): boolean =>
   /^\.{1,2}([\\/]|$)|^file:/.test(name) || isAbsolute(name);
 
 /**
- * The package in a folder, or a module as a package of its own. Relative to the working directory.
+ * The package in a folder, or a module as a package of its own, and the chosen device: './folder:1' is device 1.
+ * Relative to the working directory.
  * @throws RuntimeError BACKEND_NOT_FOUND
  */
-export function packageAt(path: string): QuernPackage {
-  const place = path.startsWith('file:') ? fileURLToPath(path) : resolve(path);
+export function packageAt(path: string): { readonly found: QuernPackage; readonly choice: DeviceChoice } {
+  const { base, choice } = existsSync(placeOf(path))
+    ? { base: path, choice: 'first' as const }
+    : splitDevice(path);
+  return { found: packageIn(placeOf(base)), choice };
+}
+
+const placeOf = (path: string): string => (path.startsWith('file:') ? fileURLToPath(path) : resolve(path));
+
+function packageIn(place: string): QuernPackage {
   const status = statSync(place, { throwIfNoEntry: false });
   const missing = (what: string) =>
     new RuntimeError('BACKEND_NOT_FOUND', `there is no backend at ${place}: ${what}`);

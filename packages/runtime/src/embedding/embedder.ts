@@ -2,6 +2,7 @@ import { checkArgument, checkOptions, type DeviceProfile, rules, type Schema } f
 import type { EmbedBackend, EncoderConfig } from '@quern/models';
 import { badArgument, badOption, needWhole, RuntimeError } from '../error.js';
 import type { Tokenizer } from '../tokenizer/index.js';
+import { whileLive } from '../while-live.js';
 import { type ComputeOptions, computeTexts, type TextsProgress } from './compute-texts.js';
 import { pairedTexts, singleTexts } from './encode-texts.js';
 
@@ -203,7 +204,7 @@ export class Embedder {
       callsInFlight: backend.callsInFlight,
       compute: backend[method].bind(backend),
     };
-    return computeTexts(job, { signal, onProgress });
+    return whileLive(this.needLive, () => computeTexts(job, { signal, onProgress }));
   }
 
   private tokensOf({ maxTokens = this.maxTokens }: TextsOptions): number {
@@ -218,7 +219,7 @@ export class Embedder {
     throw new RuntimeError('BAD_OPTION', `prompt is '${prompt}'; the prompts of ${this.path} are ${names}`);
   }
 
-  private needLive(): void {
+  private readonly needLive = (): void => {
     if (this.disposed) throw new RuntimeError('DISPOSED', `the model ${this.path} has been disposed`);
-  }
+  };
 }

@@ -25,7 +25,7 @@ export interface GenerationSource {
   readonly vocabulary: number;
   readonly context: number;
   /** Throws DISPOSED. */
-  needLive(): void;
+  readonly needLive: () => void;
   /** The checked and encoded prompt. Call after the options have been checked. */
   prompt(): Promise<Prompt>;
   /** The draft model, if the caller named one. Throws BAD_OPTION, DISPOSED. */

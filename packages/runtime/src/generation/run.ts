@@ -3,6 +3,7 @@ import type { Lease } from '../engine/lease.js';
 import { firstChoice, type TokenChoice, tokenChoice } from '../engine/token-choice.js';
 import type { DraftSource } from '../speculation/draft-source.js';
 import { needExactRows } from '../speculation/speculate-options.js';
+import { whileLive } from '../while-live.js';
 import type { Decoding } from './decoding.js';
 import type { EndReason, GenerateOptions, GenerationPiece, GenerationResult } from './generate-options.js';
 import type { GenerationSource, OpenedSequence, Prompt } from './generation-source.js';
@@ -99,13 +100,17 @@ export class Run {
   private async untilAborted(): Promise<string> {
     const { signal } = this.options;
     try {
-      if (!signal?.aborted) return await (this.decoding ? this.decode(this.decoding) : this.prefill());
+      if (!signal?.aborted) return await whileLive(this.source.needLive, () => this.step());
     } catch (error) {
       const isAbort = signal?.aborted === true && error instanceof QuernError && error.code === 'ABORTED';
       if (!isAbort) throw error;
     }
     this.reason = 'abort';
     return '';
+  }
+
+  private step(): Promise<string> {
+    return this.decoding ? this.decode(this.decoding) : this.prefill();
   }
 
   /** Computes the prompt, without the reused tokens, and takes the first token. */

@@ -4,6 +4,7 @@ import {
   type FindBackendsOptions,
   findBackend,
   findBackends,
+  goingOn,
   refusedChoice,
   showCandidates,
 } from '../discovery/find-backends.js';
@@ -52,12 +53,7 @@ async function installed(options: BackendOptions): Promise<Allowed> {
   if (candidates.length === 0) throw await noBackend(options.resolveFrom);
   if (backends.length === 0) throw backendFailed(...failed);
   const left = backends.map(({ name }) => `'${name}'`).join(' or ');
-  const missing = failed
-    .filter(({ noDevice }) => !noDevice)
-    .map(
-      ({ package: name, error }) =>
-        `the backend of ${name} does not load: ${error}. Going on with ${left}, which may be slower`,
-    );
+  const missing = failed.filter(({ noDevice }) => !noDevice).map((each) => goingOn(each, left));
   return { backends, missing };
 }
 

@@ -88,7 +88,7 @@ export interface LoadOptions {
   readonly onProgress?: ((progress: LoadProgress) => void) | undefined;
   /**
    * Called with notices: loading or the call goes on, but the caller may want to know. Without a listener, important
-   * notices (a backend that does not load, a call that waits for room) become process warnings.
+   * notices (a backend that cannot be used, a call that waits for room) become process warnings.
    */
   readonly onNotice?: ((text: string) => void) | undefined;
 }

@@ -17,6 +17,7 @@ import type { NoticeListener } from '../notice.js';
 import type { DraftSource, DraftTarget } from '../speculation/draft-source.js';
 import { needSameVocabulary } from '../speculation/same-vocabulary.js';
 import type { DecodeOptions, EncodeOptions, Tokenizer } from '../tokenizer/index.js';
+import { whileLive } from '../while-live.js';
 import { chatPrompt, needIdList, needTokenizer, needTokens, type PromptRules, textPrompt } from './prompt.js';
 import { type OpenSequence, Session } from './session.js';
 import { type SignalOptions, signalSchema } from './signal-options.js';
@@ -121,7 +122,7 @@ export class Model {
     const lease = await this.pool.acquire(ids.length, { signal });
     try {
       this.needLive();
-      return await this.parts.engine.logits(lease.sequence, ids, signal);
+      return await whileLive(this.needLive, () => this.parts.engine.logits(lease.sequence, ids, signal));
     } finally {
       lease.release();
     }
@@ -194,7 +195,7 @@ export class Model {
       tokenizer: this.tokenizer,
       vocabulary: this.config.vocabulary,
       context: this.context,
-      needLive: () => this.needLive(),
+      needLive: this.needLive,
       prompt,
       draft: () => this.draftOf(options),
       open: (ids: readonly number[], tokens: number) => open(ids, tokens, options),
@@ -231,7 +232,7 @@ export class Model {
     return { lease, reused: 0, close: () => lease.release() };
   };
 
-  private needLive(): void {
+  private readonly needLive = (): void => {
     if (this.disposed) throw new RuntimeError('DISPOSED', `the model ${this.path} has been disposed`);
-  }
+  };
 }

@@ -14,7 +14,7 @@ import { showBytes } from './memory.js';
 import { bytesOf, fitPart, type PartFit } from './part-fit.js';
 import { type PlanRequest, planSchema } from './plan-request.js';
 import type { PlannedModel, PlannerDevice } from './planner-device.js';
-import { decodedNote, needs, showDevice, tooLong, tooMany } from './refusals.js';
+import { decodedNote, needs, showContext, showDevice, tooLong, tooMany } from './refusals.js';
 
 const described: Rule<PlannedModel> = {
   must: 'a description, from describeModel',
@@ -34,7 +34,7 @@ function refusal(model: PlannedModel, found: PartFit, request: PlanRequest): Run
     return new RuntimeError('BAD_OPTION', tooMany(sequences, found));
   if (found.largestContext < 1) return new RuntimeError('MODEL_TOO_LARGE', needs(model, found));
   if (context !== undefined && context > found.largestContext)
-    return new RuntimeError('CONTEXT_TOO_LARGE', tooLong(context, found));
+    return new RuntimeError('CONTEXT_TOO_LARGE', tooLong(context, sequences, found));
   return undefined;
 }
 
@@ -238,7 +238,7 @@ function planNamed(
   if (!isTooShort(plan, request)) return plan;
   throw new RuntimeError(
     'CONTEXT_TOO_LARGE',
-    `no split over ${showNames(devices)} has the memory for a context of ${request.context}: the largest context that fits is ${plan.context}`,
+    `no split over ${showNames(devices)} has the memory for ${showContext(request)}: the largest context that fits is ${plan.context}`,
   );
 }
 

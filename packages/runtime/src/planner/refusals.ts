@@ -1,6 +1,7 @@
 import { showLayers } from '@quern/models';
 import { showBytes } from './memory.js';
 import type { PartFit } from './part-fit.js';
+import type { PlanRequest } from './plan-request.js';
 import type { PlannedModel, PlannerDevice } from './planner-device.js';
 
 /** "'cpu' (AMD EPYC, avx512, 2 threads)" */
@@ -27,8 +28,16 @@ export function needs(model: PlannedModel, { device, from, to, weights, activati
   );
 }
 
-export const tooLong = (context: number, { device, bytesPerToken, largestContext, weights }: PartFit) =>
-  `a context of ${context} takes ${showBytes(context * bytesPerToken)} of cache beside ${showBytes(weights)} of weights, but ` +
+/** "a context of 4096 for each of 8 sequences" */
+export const showContext = ({ context, sequences }: Pick<PlanRequest, 'context' | 'sequences'>): string =>
+  `a context of ${context}${sequences === 1 ? '' : ` for each of ${sequences} sequences`}`;
+
+export const tooLong = (
+  context: number,
+  sequences: number,
+  { device, bytesPerToken, largestContext, weights }: PartFit,
+) =>
+  `${showContext({ context, sequences })} takes ${showBytes(context * bytesPerToken)} of cache beside ${showBytes(weights)} of weights, but ` +
   `'${device.backend}' has ${showBytes(device.freeMemory)} free: the largest context that fits is ${largestContext}`;
 
 export const tooMany = (sequences: number, { device, bytesPerToken, activations, weights }: PartFit) =>

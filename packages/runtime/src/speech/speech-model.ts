@@ -12,6 +12,7 @@ import { locateModel, type ModelLocator } from '../model/locate-model.js';
 import { type SignalOptions, signalSchema } from '../model/signal-options.js';
 import { needNotAborted } from '../need-not-aborted.js';
 import { loadTokenizerFromGguf, TokenizerError, tokenizerFromHuggingFace } from '../tokenizer/index.js';
+import { whileLive } from '../while-live.js';
 import { chooseSpeechBackend } from './choose-backend.js';
 import { type ComputedWindow, computeWindow } from './compute-window.js';
 import { type SpeechLoadOptions, speechLoadSchema } from './load-options.js';
@@ -55,7 +56,8 @@ export class SpeechModel {
   transcribe(audio: AudioInput, options: TranscribeOptions = {}): Transcription {
     return new Transcription(() => {
       this.needLive();
-      return new Transcriber(this.source, resolveOptions(options, this.source.vocabulary), audio);
+      const resolved = resolveOptions(options, this.source.vocabulary);
+      return new Transcriber(this.source, resolved, audio, this.needLive);
     });
   }
 
@@ -66,7 +68,7 @@ export class SpeechModel {
   async compute(audio: AudioInput, options: SignalOptions = {}): Promise<ComputedWindow> {
     this.needLive();
     checkOptions('compute', options, signalSchema, badOption);
-    return computeWindow(this.source.model, audio, options.signal);
+    return whileLive(this.needLive, () => computeWindow(this.source.model, audio, options.signal));
   }
 
   /** Frees the weights. Disposing twice is harmless. */
@@ -81,9 +83,9 @@ export class SpeechModel {
     this.dispose();
   }
 
-  private needLive(): void {
+  private readonly needLive = (): void => {
     if (this.disposed) throw new RuntimeError('DISPOSED', 'the model has been disposed');
-  }
+  };
 }
 
 /**

@@ -3,6 +3,7 @@ import { hop, sampleRate, type WhisperModel } from '@quern/models';
 import { type AudioInput, readSamples } from '../audio/read-samples.js';
 import { RuntimeError } from '../error.js';
 import type { Production } from '../read-once.js';
+import { whileLive } from '../while-live.js';
 import { type Alignment, alignWords } from './align-words.js';
 import { cutSegments, secondsPerTimestamp } from './cut-segments.js';
 import { decodeWindow, isSilent, type WindowText } from './decode-window.js';
@@ -59,6 +60,7 @@ export class Transcriber implements Production<Segment, TranscriptionResult> {
     private readonly source: SpeechSource,
     private readonly options: ResolvedOptions,
     input: AudioInput,
+    private readonly needLive: () => void,
   ) {
     const { vocabulary, model } = source;
     const texts = Math.max(options.beamSize, options.temperatures.some((t) => t > 0) ? options.bestOf : 1);
@@ -70,7 +72,8 @@ export class Transcriber implements Production<Segment, TranscriptionResult> {
 
   /** The next segment. Rejects with AudioError, BackendError, RuntimeError ABORTED. */
   async next(): Promise<Segment | undefined> {
-    return (await this.coming.next()).value ?? undefined;
+    const { value } = await whileLive(this.needLive, () => this.coming.next());
+    return value ?? undefined;
   }
 
   /** Frees the session. Closing twice is harmless. */

@@ -61,6 +61,12 @@ describe('two GPUs', () => {
     backend.dispose();
   });
 
+  test.each(['cuda', '@quern/backend-cuda'])('%s with the option device', async (name) => {
+    const { backend } = await findBackend(name, { resolveFrom, backendOptions: { device: 1 } });
+    expect(backend.name).toBe('cuda:1');
+    backend.dispose();
+  });
+
   test('a device that is not there', async () => {
     await expect(findBackend('cuda:2', { resolveFrom })).rejects.toMatchObject({
       code: 'BACKEND_FAILED',
@@ -100,12 +106,16 @@ describe('auto', () => {
   });
 
   test.each([
-    ['too old', { QUERN_EMULATED_COMPUTE: '75' }],
-    ['not visible', { QUERN_EMULATED_DEVICES: '0' }],
-  ])('takes another backend in silence if the GPU is %s', async (_, values) => {
-    settings(values);
+    [
+      'too old: with a notice',
+      { QUERN_EMULATED_COMPUTE: '75' },
+      [expect.stringMatching(/^@quern\/backend-cuda cannot be used: cuda:0 .* 7\.5; .*Going on with 'slow'/)],
+    ],
+    ['not visible: in silence', { QUERN_EMULATED_DEVICES: '0' }, []],
+  ])('takes another backend if the GPU is %s', async (_, values, notices) => {
+    settings(values as unknown as Readonly<Record<string, string>>);
     const { warnings, result } = await warningsOf(() => planModel(demoModelPath, { resolveFrom }));
-    expect([result.ranges.map(({ backend }) => backend), warnings]).toEqual([['slow'], []]);
+    expect([result.ranges.map(({ backend }) => backend), warnings]).toEqual([['slow'], notices]);
   });
 });
 
@@ -114,7 +124,8 @@ test('a GPU that is too old: the reason, where the backend is named or listed', 
   const reason = 'cuda:0 (emulated GPU) has compute capability 7.5; at least 8.0 is needed';
   await expect(findBackend('cuda', { resolveFrom })).rejects.toMatchObject({
     code: 'BACKEND_FAILED',
-    message: `@quern/backend-cuda cannot be used: ${reason}`,
+    message: `cuda cannot be used (UNSUPPORTED): ${reason}`,
+    cause: expect.objectContaining({ name: 'BackendError', code: 'UNSUPPORTED', message: reason }),
   });
   const reports = await describeDevices({ resolveFrom: alone });
   expect(reports).toEqual([{ package: '@quern/backend-cuda', error: reason }]);

@@ -186,7 +186,7 @@ describe('a backend of another contract version', () => {
   });
 });
 
-test('an installed backend that does not load: the reason', async () => {
+test('an installed backend that cannot be used: the reason', async () => {
   await expect(findBackend('broken', { resolveFrom: application() })).rejects.toMatchObject({
     code: 'BACKEND_FAILED',
     message: expect.stringContaining('there is no such device'),
@@ -235,7 +235,7 @@ test('the default backend is installed but fails: only its own message', async (
   const loading = loadModel(await writeTinyModel(), { resolveFrom });
   await expect(loading).rejects.toMatchObject({
     code: 'BACKEND_FAILED',
-    message: '@quern/backend-cpu is installed but does not load: no binary',
+    message: '@quern/backend-cpu cannot be used: no binary',
   });
 });
 
@@ -291,15 +291,40 @@ describe('a backend that is used only if named', () => {
   });
 });
 
+test('auto alone with backends that fail: the cause has all errors', async () => {
+  const resolveFrom = makeApplication({
+    one: brokenPackage('no binary', 'UNSUPPORTED'),
+    two: { quern: { backend: './none.mjs' } },
+  });
+  const loading = loadModel(await writeTinyModel(), { resolveFrom });
+  await expect(loading).rejects.toMatchObject({
+    code: 'BACKEND_FAILED',
+    message: expect.stringMatching(
+      /^one cannot be used \(UNSUPPORTED\): no binary\ntwo is installed but does not load.*: .*none\.mjs/,
+    ),
+    cause: { errors: [{ code: 'UNSUPPORTED' }, expect.any(Error)] },
+  });
+});
+
 describe('a better backend that cannot be used', () => {
   const slow = backendPackage('slow', { flops: 1, readBandwidth: 1 });
+
+  test('a reason of many lines: one line of notice', async () => {
+    const resolveFrom = makeApplication({ slow, 'backend-cuda': brokenPackage('no binary\nTried:\n  a') });
+    const heard: string[] = [];
+    const onNotice = (text: string) => heard.push(text);
+    (await loadModel(await writeTinyModel(), { resolveFrom, onNotice })).dispose();
+    expect(heard).toEqual([
+      "backend-cuda cannot be used: no binary (`quern devices` tells more). Going on with 'slow', which may be slower",
+    ]);
+  });
 
   test('a load failure is a reason in the plan, and a warning without onNotice', async () => {
     const resolveFrom = makeApplication({ slow, 'backend-cuda': brokenPackage('no device') });
     const path = await writeTinyModel();
     const { warnings, result } = await warningsOf(() => loadModel(path, { resolveFrom }));
     using model = result;
-    expect(warnings).toEqual([expect.stringMatching(/backend-cuda does not load: no device.*'slow'/)]);
+    expect(warnings).toEqual([expect.stringMatching(/^backend-cuda cannot be used: no device.*'slow'/)]);
     expect(model.plan.reasons[0]).toBe(warnings[0]);
     const heard: string[] = [];
     const listening = await warningsOf(() =>
@@ -407,8 +432,7 @@ test('describeDevices measures, reports and disposes', async () => {
 });
 
 describe('a package with several devices', () => {
-  const names = ['Left', 'Right'];
-  const twoDevices = (nameOf = (index: string) => `'twin:' + ${index}`) => ({
+  const twoDevices = (nameOf = (index: string) => `'twin:' + ${index}`, names = ['Left', 'Right']) => ({
     quern: { backend: './index.mjs' },
     files: {
       'index.mjs': `
@@ -450,7 +474,8 @@ describe('a package with several devices', () => {
   test('a missing device: the error lists the devices', async () => {
     await expect(findBackend('twin:2', { resolveFrom })).rejects.toMatchObject({
       code: 'BACKEND_FAILED',
-      message: expect.stringContaining('there is no device 2; there are 0 (Left), 1 (Right)'),
+      message: 'twin:2 cannot be used (UNSUPPORTED): there is no device 2; there are 0 (Left), 1 (Right)',
+      cause: { name: 'BackendError', code: 'UNSUPPORTED' },
     });
     const one = makeApplication({
       '@quern/backend-slow': backendPackage('slow', { flops: 1e9, readBandwidth: 1e9 }),
@@ -459,22 +484,82 @@ describe('a package with several devices', () => {
     (await findBackend('slow:0', { resolveFrom: one })).backend.dispose();
   });
 
-  test('the option device chooses too', async () => {
-    const named = (name: string, device: unknown) =>
-      findBackend(name, { resolveFrom, backendOptions: { device } });
-    for (const name of ['twin', 'twin:1', '@quern/backend-twin']) {
-      const { backend } = await named(name, 1);
-      expect(backend.name).toBe('twin:1');
-      backend.dispose();
-    }
-    await expect(named('twin', 5)).rejects.toThrow('there is no device 5');
-    for (const [name, device] of [
-      ['twin:0', 1],
-      ['twin', '1'],
-      ['twin', -1],
-      ['twin', 0.5],
-    ] as const)
-      await expect(named(name, device)).rejects.toMatchObject({ code: 'BAD_OPTION' });
+  const packageFolder = join(resolveFrom, 'node_modules/@quern/backend-twin');
+
+  test.each([
+    ['twin', 1],
+    ['twin', 0],
+    ['twin:1', 1],
+    ['@quern/backend-twin', 1],
+    [packageFolder, 1],
+    [`${packageFolder}:1`, 1],
+    [`${packageFolder}:1`, undefined],
+    [`${pathToFileURL(packageFolder).href}:1`, undefined],
+    [join(packageFolder, 'index.mjs:1'), undefined],
+  ])('%s with the option device %p', async (asked, device) => {
+    const backendOptions = device === undefined ? {} : { device };
+    const { backend } = await findBackend(asked, { resolveFrom, backendOptions });
+    expect(backend.name).toBe(`twin:${device ?? 1}`);
+    backend.dispose();
+  });
+
+  test('a folder whose name ends like a device', async () => {
+    const { files, quern } = backendPackage('slow', { flops: 1, readBandwidth: 1 });
+    const app = makeApplication({ 'odd:1': { quern: quern!, files: files! } });
+    (await findBackend(join(app, 'node_modules/odd:1'))).backend.dispose();
+  });
+
+  test('a split over devices that their options choose', async () => {
+    using model = await loadModel(await writeTinyModel(), {
+      resolveFrom,
+      backend: 'twin',
+      backendOptions: { device: 1 },
+    });
+    expect(model.backend).toBe('twin:1');
+    const twice = loadModel(model.path, {
+      resolveFrom,
+      backend: 'twin,twin:1',
+      backendOptions: { twin: { device: 1 } },
+    });
+    await expect(twice).rejects.toMatchObject({
+      code: 'BAD_OPTION',
+      message: expect.stringMatching(/'twin:1' twice/),
+    });
+  });
+
+  test.each([
+    ['twin', 5, 'BACKEND_FAILED', /^twin cannot be used \(UNSUPPORTED\): there is no device 5; there are/],
+    ['twin', '1', 'BAD_OPTION', /^backendOptions\.device is '1' \(a string\): it must be a whole number/],
+    ['twin', 1.5, 'BAD_OPTION', /1\.5: it must be a whole number/],
+    ['twin', -1, 'BAD_OPTION', /-1: it must be a whole number/],
+    ['twin:0', 1, 'BAD_OPTION', /name chooses device 0, backendOptions\.device is 1: give one/],
+    [
+      'twin:0',
+      'x',
+      'BAD_OPTION',
+      /name chooses device 0, backendOptions\.device is 'x' \(a string\): it must be/,
+    ],
+    [`${packageFolder}:0`, 1, 'BAD_OPTION', /name chooses device 0, backendOptions\.device is 1: give one/],
+  ])('%s with the option device %p: %s', async (backend, device, code, message) => {
+    const loading = loadModel(await writeTinyModel(), { resolveFrom, backend, backendOptions: { device } });
+    await expect(loading).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
+  });
+
+  test('of one device: only that', async () => {
+    const one = makeApplication({ '@quern/backend-twin': twoDevices(undefined, ['Left']) });
+    await expect(findBackend('twin:1', { resolveFrom: one })).rejects.toThrow(
+      /there is no device 1; there is only 0 \(Left\)$/,
+    );
+  });
+
+  test('of a package without devices: its own option', async () => {
+    const echo = makeApplication({ 'backend-echo': brokenPackage('own') });
+    await expect(
+      findBackend('echo', { resolveFrom: echo, backendOptions: { device: '/dev/x' } }),
+    ).rejects.toThrow('echo cannot be used: own');
+    const kept = makeApplication({ slow: backendPackage('slow', { flops: 1, readBandwidth: 1 }) });
+    const found = await findBackend('slow', { resolveFrom: kept, backendOptions: { device: 1 } });
+    found.backend.dispose();
   });
 
   test('a driver’s name without the device number is refused', async () => {
@@ -506,27 +591,32 @@ describe('a package without a usable device', () => {
   const askedOf = async (folder: string) =>
     (await import(pathToFileURL(join(folder, 'node_modules/backend-gpu/index.mjs')).href)).asked;
 
-  test('auto passes on in silence', async () => {
-    for (const devices of [[], [old]]) {
-      const resolveFrom = makeApplication({ slow, 'backend-gpu': gpus(devices) });
-      const path = await writeTinyModel();
-      const { warnings, result } = await warningsOf(() => loadModel(path, { resolveFrom }));
-      using model = result;
-      expect([model.backend, warnings]).toEqual(['slow', []]);
-      expect(model.plan.reasons.join()).not.toContain('gpu');
-    }
+  test.each([
+    ['no device: in silence', [], []],
+    [
+      'a device that cannot be used: with a notice',
+      [old],
+      ["backend-gpu cannot be used: gpu:0 (Old) is too old. Going on with 'slow', which may be slower"],
+    ],
+  ])('auto passes on; %s', async (_, devices, notices) => {
+    const resolveFrom = makeApplication({ slow, 'backend-gpu': gpus(devices) });
+    const path = await writeTinyModel();
+    const { warnings, result } = await warningsOf(() => loadModel(path, { resolveFrom }));
+    using model = result;
+    expect([model.backend, warnings]).toEqual(['slow', notices]);
+    expect(model.plan.reasons.filter((reason) => reason.includes('gpu'))).toEqual(notices);
   });
 
   test.each([
-    ['gpu', []],
-    ['gpu:1', []],
-    ['auto', []],
-  ])('%s alone: the reason of createBackend', async (backend, devices) => {
-    const resolveFrom = makeApplication({ 'backend-gpu': gpus(devices) });
+    ['gpu', 'gpu'],
+    ['gpu:1', 'gpu:1'],
+    ['auto', 'backend-gpu'],
+  ])('%s alone: the reason of createBackend', async (backend, name) => {
+    const resolveFrom = makeApplication({ 'backend-gpu': gpus([]) });
     await expect(loadModel(await writeTinyModel(), { resolveFrom, backend })).rejects.toMatchObject({
       code: 'BACKEND_FAILED',
-      message: 'backend-gpu cannot be used: no driver',
-      cause: expect.objectContaining({ code: 'UNSUPPORTED' }),
+      message: `${name} cannot be used (UNSUPPORTED): no driver`,
+      cause: { code: 'UNSUPPORTED', message: 'no driver' },
     });
   });
 

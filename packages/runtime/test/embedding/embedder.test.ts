@@ -174,7 +174,9 @@ test('invalid input is refused; everything is freed', async () => {
   await expect(model.embed(['a'], { prompt: 'query' })).rejects.toThrow('give `prefix` instead');
   await expect(model.embed(['a', 1 as never])).rejects.toMatchObject({ code: 'BAD_ARGUMENT' });
   await expect(model.embed(['a'], { maxTokens: 65 })).rejects.toMatchObject({ code: 'BAD_OPTION' });
-  model.dispose();
+  const running = model.embed(['a', 'b']);
+  setImmediate(() => model.dispose());
+  await expect(running).rejects.toMatchObject({ name: 'RuntimeError', code: 'DISPOSED' });
   model.dispose();
   await expect(model.embed(['a'])).rejects.toMatchObject({ code: 'DISPOSED' });
   await expect(loadModel(embeds, { backend })).rejects.toMatchObject({ code: 'WRONG_KIND' });

@@ -208,7 +208,9 @@ describe('failures within a batch', () => {
     };
     const all = calls(4, () => greedy);
     for (const result of await Promise.allSettled(all.map((call) => tokensOf(model, call))))
-      expect(result).toMatchObject({ reason: { code: 'DISPOSED' } });
+      expect(result).toMatchObject({
+        reason: { name: 'RuntimeError', code: 'DISPOSED', message: `the model ${path} has been disposed` },
+      });
   });
 });
 

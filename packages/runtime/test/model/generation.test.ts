@@ -306,8 +306,11 @@ describe('calls at the same time', () => {
     await running.next();
     const waiting = ending.generate('cold', greedy).result;
     await new Promise((resolve) => setTimeout(resolve, 5));
+    const logits = ending.logits([1, 2, 3]);
     ending.dispose();
-    await expect(running.next()).rejects.toMatchObject({ code: 'DISPOSED' });
+    const ended = { name: 'RuntimeError', code: 'DISPOSED', message: `the model ${path} has been disposed` };
+    await expect(running.next()).rejects.toMatchObject(ended);
+    await expect(logits).rejects.toMatchObject({ name: 'RuntimeError', code: 'DISPOSED' });
     await expect(waiting).rejects.toMatchObject({ code: 'DISPOSED' });
     await expect(ending.generate('late').result).rejects.toMatchObject({ code: 'DISPOSED' });
     ending.dispose();

@@ -155,6 +155,13 @@ test('sequences share the cache', () => {
   expect(plan.memory.cache).toBe(4 * 2048 * perToken);
 });
 
+test('a context beyond memory for several sequences: the error has their number', () => {
+  const asked = { ...request, context: 100_000, sequences: 3 };
+  expect(() => planBackends(model, [device('cpu', 4 * GB)], asked)).toThrow(
+    /^a context of 100000 for each of 3 sequences takes /,
+  );
+});
+
 test('an int8 cache includes its scales', () => {
   const plan = planBackends(model, [device('cpu', 8 * GB)], {
     ...request,

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createBackend as createReference } from '@quern/backend-reference';
-import type { Backend } from '@quern/core';
+import { createBackend as createReference, referenceDriver } from '@quern/backend-reference';
+import { type Backend, defineBackend } from '@quern/core';
 import { makeSyntheticSpeechModel } from '@quern/models';
 import { loadSpeechModel, type Segment, type SpeechModel } from '../../src/index.js';
 import { wavFile } from '../audio/sound-files.js';
@@ -282,4 +282,26 @@ test('an abort ends the computation of a window; after dispose: DISPOSED', async
   const other = await loadSpeechModel(path, { backend });
   other.dispose();
   await expect(other.compute(short)).rejects.toMatchObject({ code: 'DISPOSED' });
+});
+
+test.each([
+  ['a transcription', (own: SpeechModel): Promise<unknown> => own.transcribe(tone, brief).result],
+  ['the computation of a window', (own: SpeechModel): Promise<unknown> => own.compute(short)],
+])('dispose during %s', async (_, run) => {
+  const driver = referenceDriver();
+  let during = (): void => {};
+  using watched = defineBackend({
+    ...driver,
+    kernels: {
+      ...driver.kernels,
+      linear(...call) {
+        during();
+        return driver.kernels.linear(...call);
+      },
+    },
+  });
+  const own = await loadSpeechModel(path, { backend: watched });
+  during = () => own.dispose();
+  const disposed = { name: 'RuntimeError', code: 'DISPOSED', message: 'the model has been disposed' };
+  await expect(run(own)).rejects.toMatchObject(disposed);
 });
