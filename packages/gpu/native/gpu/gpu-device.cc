@@ -99,7 +99,7 @@ Properties GpuDevice::profile() {
           {"driver", gpu_->driver()},
           {"threads", double(gpu_->processors())},
           {"totalMemory", double(gpu_->total_memory())},
-          {"sharesHostMemory", false},
+          {"sharesHostMemory", gpu_->shares_host_memory()},
           {"readBandwidth", measured.bandwidth},
           {"flops", measured.flops},
           {"rowFlops", measured.row_flops},

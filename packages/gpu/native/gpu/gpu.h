@@ -35,10 +35,13 @@ class Gpu {
   virtual int processors() const = 0;   // units that run blocks
   virtual int shared_memory() const = 0; // bytes that a block may have
   virtual int cache_memory() const = 0;  // bytes of the cache that all processors share
+  virtual bool shares_host_memory() const { return false; }
+  // Whether it has units for matrices: tensor cores, or matrices of simdgroups.
+  virtual bool has_matrices() const { return true; }
   // Whether kernels may use copies of tensors and products of warpgroups (dialect/hopper.h).
-  virtual bool has_warpgroup_products() const = 0;
+  virtual bool has_warpgroup_products() const { return false; }
   // For the argument of such a kernel. The map does not keep the matrix.
-  virtual TensorMap tensor_map(const CopiedMatrix& matrix) const = 0;
+  virtual TensorMap tensor_map(const CopiedMatrix&) const { return {}; }
   virtual uint64_t total_memory() const = 0;
   virtual uint64_t free_memory() const = 0;
   // Not zeroed. Throws OUT_OF_MEMORY with the bytes asked for and free. Any thread.

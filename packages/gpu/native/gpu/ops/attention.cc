@@ -1,13 +1,11 @@
 // Positions, caches, attention.
 #include "gpu/op-call.h"
 #include "gpu/ops/caches.h"
+#include "gpu/ops/matrices.h"
 #include "gpu/ops/ops.h"
-#include "kernels/attention.h"
-#include "kernels/cuda/group-arguments.h"
 #include "kernels/kv-append.h"
 #include "kernels/rope-table.h"
 #include "kernels/rope.h"
-#include "kernels/uncached-attention.h"
 #include "quern/failure.h"
 
 namespace quern::gpu {
@@ -84,18 +82,17 @@ static int64_t tiles_of_row(int64_t heads, int64_t kv_heads, int64_t d) {
   return (group + most - 1) / most * kv_heads;
 }
 
-// Few tiles share their keys among more blocks: `blocks` of them, if a sequence has so many keys.
 static int64_t parts_of_keys(const Attention& args, int64_t tiles, int64_t blocks) {
   const int64_t capacity = int64_t(args.table_width) * args.block_size, most = (capacity + least_keys - 1) / least_keys;
   return std::clamp<int64_t>(blocks / tiles, 1, std::max<int64_t>(1, most));
 }
 
-static void split_keys(const OpCall& op, Attention& args, int64_t tiles, int64_t blocks) {
+void split_keys(const OpCall& op, Attention& args, int64_t tiles, int64_t blocks) {
   args.parts = int(parts_of_keys(args, tiles, blocks));
   if (args.parts > 1) args.partial = op.scratch<float>(int64_t(args.rows) * args.heads * args.parts * (args.d + 2));
 }
 
-static void merge_parts(const OpCall& op, const Attention& args) {
+void merge_parts(const OpCall& op, const Attention& args) {
   if (args.parts > 1)
     op.launch("attention_merge", int64_t(args.rows) * args.heads, MERGE_WARPS * WARP,
               AttentionMerge{args.partial, args.y, args.parts, args.d});
@@ -107,57 +104,6 @@ static void launch_rows(const OpCall& op, Attention args, const std::string& suf
   split_keys(op, args, tiles, op.processors() * blocks_of_processor);
   op.launch("attention" + suffix, tiles * args.parts, attention_threads, args);
   merge_parts(op, args);
-}
-
-// kernels/cuda/attention-group.h. Sequences end with a part of a tile: of the two bounds of their number, the lower one.
-static void launch_group(const OpCall& op, Attention args, const std::string& suffix) {
-  constexpr int64_t blocks_of_processor = 4;  // of 2 or 4 warps
-  const bool halves = suffix == "_f16" || suffix == "_bf16";
-  const int elements = args.d <= 64 ? 64 : 128, warps = elements > 64 && halves ? GROUP_WARPS_WIDE_HALVES : GROUP_WARPS;
-  const int64_t packed = int64_t(args.rows) * (args.heads / args.kv_heads) / PACKED + args.sequences;
-  const int64_t tiles = std::min<int64_t>(args.rows, packed) * args.kv_heads;
-  split_keys(op, args, tiles, op.processors() * blocks_of_processor + tiles / 2);
-  op.launch("attention_group_" + std::to_string(elements) + suffix, tiles * args.parts, warps * WARP,
-            GroupAttention{args, args.rows <= packed});
-  merge_parts(op, args);
-}
-
-// Numbers of bf16 that q and the softmax weights become: 3 for products of floats.
-static int parts_of_q(const OpCall& op, int d, bool bf16) {
-  if (op.precision == Precision::exact) return 3;
-  return bf16 ? 1 : d <= 64 ? 3 : 2;
-}
-
-// Whether tensor cores may take heads: loads of eight elements, at most `most` of a head.
-template <class Args>
-static bool takes_heads(const Args& args, int most) {
-  return args.d % 8 == 0 && args.d <= most && reinterpret_cast<uintptr_t>(args.k) % 16 == 0 &&
-         reinterpret_cast<uintptr_t>(args.v) % 16 == 0;
-}
-
-// Whether kernels/cuda/attention-tiles.h takes this: sequences of many rows, heads of at most 128 elements, 64 with three parts.
-template <class Args>
-static bool takes_tiles(const Args& args, int parts) {
-  constexpr int least_rows = 16; // of a sequence, on average
-  return takes_heads(args, parts == 3 ? 64 : 128) && args.rows >= least_rows * args.sequences;
-}
-
-// Whether kernels/cuda/attention-group.h takes this: at most 16 heads that share a key head; with `exact` only caches of bf16, whose
-// products are those of floats. QUERN_CUDA_ATTENTION=rows: never, to measure the other.
-static bool takes_group(const OpCall& op, const Attention& args, const std::string& suffix) {
-  static const char* const forced = getenv("QUERN_CUDA_ATTENTION");
-  const bool floats = suffix == "_bf16", stored = floats || suffix == "_f16" || suffix == "_i8" || suffix == "_e4m3";
-  return takes_heads(args, 128) && args.heads / args.kv_heads <= PACKED && stored &&
-         (floats || op.precision != Precision::exact) && !(forced && std::string(forced) == "rows");
-}
-
-template <class Args>
-static void launch_tiles(const OpCall& op, const std::string& name, const Args& args, int parts, const std::string& suffix = "") {
-  constexpr int query_rows = 64, threads = 128;
-  const char* const elements = args.d <= 64 ? "_64" : "_128";
-  // Each sequence may end with a part of a tile. At least one block: it finds a wrong batch, one without sequences too.
-  const int64_t tiles = (args.rows + query_rows - 1) / query_rows + args.sequences;
-  op.launch(name + std::to_string(parts) + elements + suffix, tiles * args.heads, threads, args);
 }
 
 void attention(const OpCall& op) {
@@ -197,10 +143,7 @@ void attention(const OpCall& op) {
                        op.integer(AttentionOp::WINDOW),
                        op.fault,
                        op.index};
-  const int parts = parts_of_q(op, args.d, op.flag(AttentionOp::BF16));
-  if (keys.suffix != std::string("_f32") && takes_tiles(args, parts)) launch_tiles(op, "attention_tile_", args, parts, keys.suffix);
-  else if (takes_group(op, args, keys.suffix)) launch_group(op, args, keys.suffix);
-  else launch_rows(op, args, keys.suffix);
+  if (!launch_matrix_attention(op, args, keys.suffix, op.flag(AttentionOp::BF16))) launch_rows(op, args, keys.suffix);
 }
 
 void uncached_attention(const OpCall& op) {
@@ -216,9 +159,8 @@ void uncached_attention(const OpCall& op) {
                                y.data,        op.small(T),    op.small(k.shape[0]), op.small(H),         op.small(Hk),
                                op.small(d),   op.small(S),    op.number(Op::SCALE), op.number(Op::SOFT_CAP),
                                op.integer(Op::CAUSAL),        op.integer(Op::WINDOW), op.fault,          op.index};
-  const int parts = parts_of_q(op, args.d, op.flag(Op::BF16));
-  if (takes_tiles(args, parts)) launch_tiles(op, "uncached_attention_tile_", args, parts);
-  else op.launch("uncached_attention", T * tiles_of_row(H, Hk, d), attention_threads, args);
+  if (!launch_matrix_attention(op, args, op.flag(Op::BF16)))
+    op.launch("uncached_attention", T * tiles_of_row(H, Hk, d), attention_threads, args);
 }
 
 }  // namespace quern::gpu

@@ -47,10 +47,10 @@ static FewLinear<Weights> few_args(const OpCall& op, std::span<const Product> pr
 }
 
 // Products of one format.
-static void launch_together(const OpCall& op, std::span<const Product> products) {
+static void launch_together(const OpCall& op, const std::string& kernel, std::span<const Product> products) {
   with_array(products.front().w, [&](auto array) {
     const auto args = few_args<decltype(array)>(op, products);
-    op.launch(kernel_of("linear_few_", products.front()), args.matrices[MOST_MATRICES - 1].end, few_threads, args);
+    op.launch(kernel, args.matrices[MOST_MATRICES - 1].end, few_threads, args);
   });
 }
 
@@ -59,7 +59,16 @@ void launch_few(const OpCall& op, std::span<const Product> products) {
   for (size_t first = 0, end; first < products.size(); first = end) {
     end = first + 1;
     while (end < products.size() && end - first < MOST_MATRICES && &products[end].w.format() == &products[first].w.format()) end++;
-    launch_together(op, products.subspan(first, end - first));
+    launch_together(op, kernel_of("linear_few_", products[first]), products.subspan(first, end - first));
+  }
+}
+
+void launch_eights(const OpCall& op, const Product& product) {
+  const int64_t N = product.w.shape()[0], K = product.w.shape()[1];
+  const std::string kernel = kernel_for("linear_few_8", product.w);
+  for (int64_t first = 0; first < product.rows; first += most_few) {
+    const Product eight{product.x + first * K, product.w, product.bias, product.y + first * N, std::min(most_few, product.rows - first)};
+    launch_together(op, kernel, {&eight, 1});
   }
 }
 

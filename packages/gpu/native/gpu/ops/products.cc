@@ -1,10 +1,9 @@
 // Products with weights.
 #include "gpu/ops/products.h"
 
+#include "gpu/ops/matrices.h"
 #include "gpu/ops/ops.h"
 #include "gpu/ops/product-few.h"
-#include "gpu/ops/product-large.h"
-#include "gpu/ops/product-rows.h"
 #include "kernels/expert-linear.h"
 #include "kernels/expert-order.h"
 #include "kernels/gated.h"
@@ -12,43 +11,6 @@
 #include "kernels/unfold.h"
 
 namespace quern::gpu {
-
-static constexpr int tile_threads = 256;
-
-// Tiles on tensor cores (kernels/cuda/linear-tiles.h).
-struct TensorTile {
-  const char* kernel;
-  int64_t rows, columns;
-  int64_t of(const Product& product) const {
-    return (product.rows + rows - 1) / rows * ((product.w.shape()[0] + columns - 1) / columns);
-  }
-};
-static constexpr TensorTile large_tile{"linear_tile_", 128, 128}, strip{"linear_strip_", 32, 64};
-static constexpr int64_t enough_tiles = 96;  // about the processors of a GPU for data centres
-static constexpr ExpertTiles one_matrix{nullptr, nullptr, 1};
-
-// Numbers of bf16 that x becomes. 3: products of floats.
-//            f32  f16  bf16  blocks
-//   exact     3    3    3      3
-//   standard  3    2    1      1
-//   fast      3    1    1      1
-static int parts_of_x(Precision precision, const WeightFormat& format) {
-  if (precision == Precision::exact || &format == &f32_format()) return 3;
-  return precision == Precision::standard && format.name == std::string("f16") ? 2 : 1;
-}
-
-static std::string kernel_of(const TensorTile& tile, const OpCall& op, const GpuWeight& w) {
-  return kernel_for((tile.kernel + std::to_string(parts_of_x(op.precision, w.format()))).c_str(), w);
-}
-
-static void launch_tensor_tiles(const OpCall& op, const Product& product) {
-  const TensorTile& tile = large_tile.of(product) >= enough_tiles ? large_tile : strip;
-  const int64_t N = product.w.shape()[0], K = product.w.shape()[1];
-  with_array(product.w, [&](auto w) {
-    op.launch(kernel_of(tile, op, product.w), tile.of(product), tile_threads,
-              TileLinear<decltype(w)>{{product.x, w, product.bias, product.y, op.small(product.rows), op.small(N), op.small(K)}, one_matrix});
-  });
-}
 
 // The product with x in the order of w's columns.
 static Product with_columns_in_order(const OpCall& op, Product product) {
@@ -65,9 +27,16 @@ void launch_product(const OpCall& op, const Product& given) {
   if (given.rows == 0 || given.w.shape()[0] == 0) return;
   const Product product = with_columns_in_order(op, given);
   if (is_few(product)) launch_few(op, {&product, 1});
-  else if (parts_of_x(op.precision, product.w.format()) == 1 && has_some_rows(product)) launch_row_product(op, product);
-  else if (parts_of_x(op.precision, product.w.format()) == 1 && is_large(product)) launch_large_product(op, product);
-  else launch_tensor_tiles(op, product);
+  else launch_matrix_product(op, product);
+}
+
+void launch_tiles(const OpCall& op, const MatrixTile& tile, const Product& product) {
+  constexpr ExpertTiles one_matrix{nullptr, nullptr, 1};
+  const int64_t N = product.w.shape()[0], K = product.w.shape()[1];
+  with_array(product.w, [&](auto w) {
+    op.launch(matrix_kernel(op, tile, product.w), tile.of(product), tile.threads,
+              TileLinear<decltype(w)>{{product.x, w, product.bias, product.y, op.small(product.rows), op.small(N), op.small(K)}, one_matrix});
+  });
 }
 
 void launch_products(const OpCall& op, std::span<const Product> products) {
@@ -83,22 +52,23 @@ static constexpr int64_t enough_pairs = 4;  // of an expert, on average
 
 TilesByExpert tiles_by_expert(const OpCall& op, const int32_t* ids, int64_t pairs, int64_t experts) {
   if (pairs <= most_few || pairs < enough_pairs * experts) return {};
-  const TensorTile& tile = pairs >= large_tile.rows * experts ? large_tile : strip;
-  const int64_t tiles = (pairs + std::min(pairs, experts) * (tile.rows - 1)) / tile.rows;  // at most
-  int32_t *const rows = op.scratch<int32_t>(tiles * tile.rows), *const of_tile = op.scratch<int32_t>(tiles);
+  const MatrixTile* const tile = tile_of_pairs(op, pairs, experts);
+  if (!tile) return {};
+  const int64_t tiles = (pairs + std::min(pairs, experts) * (tile->rows - 1)) / tile->rows;  // at most
+  int32_t *const rows = op.scratch<int32_t>(tiles * tile->rows), *const of_tile = op.scratch<int32_t>(tiles);
   const ExpertOrder args{ids, op.scratch<int32_t>(experts), rows, of_tile, op.small(pairs), op.small(experts),
-                         op.small(tiles), op.small(tile.rows), op.fault, op.index};
+                         op.small(tiles), op.small(tile->rows), op.fault, op.index};
   op.launch("expert_counts", experts, ORDER_THREADS, args);
   op.launch("expert_order", experts, ORDER_THREADS, args);
-  return {&tile, rows, of_tile, tiles};
+  return {tile, rows, of_tile, tiles};
 }
 
 static void launch_expert_tiles(const OpCall& op, const ExpertProduct& product) {
   const TilesByExpert& by_expert = product.tiles;
-  const TensorTile& tile = *by_expert.tile;
+  const MatrixTile& tile = *by_expert.tile;
   const int64_t N = product.w.shape()[1], K = product.w.shape()[2];
   with_array(product.w, [&](auto w) {
-    op.launch(kernel_of(tile, op, product.w), by_expert.tiles * ((N + tile.columns - 1) / tile.columns), tile_threads,
+    op.launch(matrix_kernel(op, tile, product.w), by_expert.tiles * ((N + tile.columns - 1) / tile.columns), tile.threads,
               TileLinear<decltype(w)>{{product.x, w, nullptr, product.y, op.small(by_expert.tiles * tile.rows), op.small(N), op.small(K)},
                                       {by_expert.rows, by_expert.of_tile, op.small(product.chosen)}});
   });

@@ -20,7 +20,7 @@ class Reused {
   int64_t count_ = 0;
 };
 
-// What products of the same x within an op share (product-large.h, product-rows.h).
+// What products of the same x within an op share (cuda/product-large.h, cuda/product-rows.h).
 struct SharedRows {
   const void* fragments = nullptr; // x as fragments, when a product has made them, for weights of `eights`
   int eights = 0;
@@ -43,10 +43,10 @@ void launch_product(const OpCall& op, const Product& product);
 // Of the same x, in as few launches as may be.
 void launch_products(const OpCall& op, std::span<const Product> products);
 
-// Pairs [row, choice] of a mixture by expert, in tiles of tensor cores (kernels/expert-order.h).
-struct TensorTile;
+// Pairs [row, choice] of a mixture by expert, in tiles of outputs (kernels/expert-order.h).
+struct MatrixTile;
 struct TilesByExpert {
-  const TensorTile* tile = nullptr; // null: too few pairs for tiles
+  const MatrixTile* tile = nullptr; // null: too few pairs for tiles
   const int32_t *rows = nullptr, *of_tile = nullptr;
   int64_t tiles = 0;
 };

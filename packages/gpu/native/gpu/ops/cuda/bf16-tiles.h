@@ -4,7 +4,7 @@
 // "warpgroups_128x256 1".
 // QUERN_CUDA_SLAB: KiB of weights that are decoded at a time.
 #pragma once
-#include "gpu/ops/product-large.h"
+#include "gpu/ops/cuda/product-large.h"
 #include "kernels/cuda/product-operands.h"
 
 namespace quern::gpu {

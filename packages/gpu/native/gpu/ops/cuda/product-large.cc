@@ -1,6 +1,6 @@
-#include "gpu/ops/product-large.h"
+#include "gpu/ops/cuda/product-large.h"
 
-#include "gpu/ops/bf16-tiles.h"
+#include "gpu/ops/cuda/bf16-tiles.h"
 #include "kernels/cuda/warpgroup-tiles.h"
 
 namespace quern::gpu {

@@ -1,4 +1,4 @@
-#include "gpu/ops/product-rows.h"
+#include "gpu/ops/cuda/product-rows.h"
 
 #include <stdlib.h>
 

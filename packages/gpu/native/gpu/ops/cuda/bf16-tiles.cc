@@ -1,4 +1,4 @@
-#include "gpu/ops/bf16-tiles.h"
+#include "gpu/ops/cuda/bf16-tiles.h"
 
 #include <stdio.h>
 #include <stdlib.h>

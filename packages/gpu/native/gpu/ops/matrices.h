@@ -1,0 +1,36 @@
+// What a platform computes with its units for matrices: tensor cores (cuda/), matrices of simdgroups (metal/).
+#pragma once
+#include "gpu/ops/attention.h"
+#include "gpu/ops/products.h"
+#include "gpu/rates.h"
+
+namespace quern::gpu {
+
+// A tile of outputs that a block computes: the kernel's name without the format's.
+struct MatrixTile {
+  const char* kernel;
+  int64_t rows, columns;
+  int threads;
+  int64_t of(const Product& product) const {
+    return (product.rows + rows - 1) / rows * ((product.w.shape()[0] + columns - 1) / columns);
+  }
+};
+// The kernel of a tile for this weight.
+std::string matrix_kernel(const OpCall& op, const MatrixTile& tile, const GpuWeight& w);
+
+// Products of 9 rows and more, and of any number of rows if `invariant`. w has its columns in order.
+void launch_matrix_product(const OpCall& op, const Product& product);
+// By tiles of one kind.
+void launch_tiles(const OpCall& op, const MatrixTile& tile, const Product& product);
+
+// The tile for pairs of a row and an expert; null: this GPU has no units for matrices.
+const MatrixTile* tile_of_pairs(const OpCall& op, int64_t pairs, int64_t experts);
+
+// Attention of those shapes that the units take. False: nothing is launched.
+bool launch_matrix_attention(const OpCall& op, const Attention& args, const std::string& suffix, bool bf16);
+bool launch_matrix_attention(const OpCall& op, const UncachedAttention& args, bool bf16);
+
+// The rates `flops`, `bf16_flops` and `prompt_flops`.
+void measure_matrix_rates(const std::shared_ptr<Gpu>& gpu, Precision precision, Rates& rates);
+
+}  // namespace quern::gpu

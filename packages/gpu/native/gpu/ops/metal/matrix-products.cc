@@ -1,0 +1,23 @@
+// Products on matrices of simdgroups (kernels/metal/linear-tiles.h): products of floats, at every precision. GPUs without them compute
+// eight rows at a time.
+#include "gpu/ops/matrices.h"
+#include "gpu/ops/product-few.h"
+
+namespace quern::gpu {
+
+static constexpr MatrixTile large_tile{"linear_tile", 64, 64, 128}, strip{"linear_strip", 16, 64, 128};
+static constexpr int64_t most_strip_rows = 32;
+
+std::string matrix_kernel(const OpCall&, const MatrixTile& tile, const GpuWeight& w) { return kernel_for(tile.kernel, w); }
+
+void launch_matrix_product(const OpCall& op, const Product& product) {
+  if (!op.gpu().has_matrices()) return launch_eights(op, product);
+  launch_tiles(op, product.rows <= most_strip_rows ? strip : large_tile, product);
+}
+
+const MatrixTile* tile_of_pairs(const OpCall& op, int64_t pairs, int64_t experts) {
+  if (!op.gpu().has_matrices()) return nullptr;
+  return pairs >= most_strip_rows * experts ? &large_tile : &strip;
+}
+
+}  // namespace quern::gpu
