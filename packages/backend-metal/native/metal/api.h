@@ -44,6 +44,7 @@ inline constexpr Natural storage_shared_untracked = 0x100; // MTLResourceStorage
 inline constexpr M<Object(Object, Object, Object*)> new_library{"newLibraryWithSource:options:error:"};
 inline constexpr M<Object(Object, Natural, Object*, Object*)> new_pipeline{
     "newComputePipelineStateWithDescriptor:options:reflection:error:"};
+inline constexpr Natural no_pipeline_options = 0, fail_on_archive_miss = 4; // MTLPipelineOption
 inline constexpr M<Object(Object, Object*)> new_archive{"newBinaryArchiveWithDescriptor:error:"};
 inline constexpr M<Object(Object, Object*)> new_residency_set{"newResidencySetWithDescriptor:error:"}; // macOS 15
 

@@ -7,7 +7,14 @@
 #include <string>
 #include <utility>
 
+#include "quern/failure.h"
+
 namespace quern::metal {
+
+// There is no Metal here, or it shows no GPU.
+struct NoMetal : Failure {
+  explicit NoMetal(const std::string& message) : Failure(Code::unsupported, message) {}
+};
 
 using Object = void*;    // id
 using Class = void*;
