@@ -48,6 +48,7 @@ template <class Result, class... Args>
 class Message<Result(Args...)> {
  public:
   constexpr Message(const char* name) : name_(name) {}
+  const char* name() const { return name_; }
   Result operator()(Object self, Args... args) const {
     if (!self) return Result();
     const Runtime& runtime = Runtime::get();

@@ -97,6 +97,12 @@ void Memory::fill(uint8_t* to, uint8_t value, uint64_t bytes) {
   memset(states_ + offset_of(to), written, bytes);
 }
 
+void Memory::open_to_host(uint8_t* data) {
+  const std::lock_guard lock(mutex_);
+  const auto& [start, block] = *blocks_.find(offset_of(data));
+  memset(states_ + start, written, block.bytes);
+}
+
 void Memory::read(void* to, const uint8_t* from, uint64_t bytes) const {
   need_allocated(from, bytes, "a read");
   if (bytes > 0) memcpy(to, from, bytes);

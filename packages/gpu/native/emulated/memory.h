@@ -29,6 +29,8 @@ class Memory {
   void write(uint8_t* to, const void* from, uint64_t bytes);
   void read(void* to, const uint8_t* from, uint64_t bytes) const;
   void fill(uint8_t* to, uint8_t value, uint64_t bytes);
+  // The host may write an allocation from now on without a word: what was never written counts as written.
+  void open_to_host(uint8_t* data);
 
   // After a kernel's flag: what follows in the step may read what the op did not write, because nobody reads the results. Ends
   // with the next fill, which clears the flag.

@@ -7,8 +7,9 @@
 namespace quern::gpu {
 
 struct EncodedMap {
+  static constexpr uint64_t made = 0x70616d726f736e65;
   const uint8_t* address; // where Pointers find it
-  uint64_t mark;
+  uint64_t mark;      // `made`
   uint64_t columns, rows, pitch;   // values of 16 bits, rows, bytes
   uint32_t box_columns, box_rows;
   uint32_t swizzle; // CUtensorMapSwizzle: 0, none; 3, of 128 bytes

@@ -12,7 +12,7 @@ flags="-std=c++20 -Wall -Wextra -I. ${FLAGS:--O2}"
 # Runs a command for each line of the input, two at a time; {} is the line.
 each() { xargs -P 2 -I {} sh -c "$1"; }
 
-ls emulated/*.cc | xargs -n 1 basename -s .cc | each "$cxx $flags -c emulated/{}.cc -o $build/{}.o"
+ls emulated/*.cc emulated/cuda/*.cc | each "$cxx $flags -c {} -o $build/\$(basename -s .cc {}).o"
 ls test/*-test.cc | xargs -n 1 basename -s .cc | each "$cxx $flags test/{}.cc $build/*.o -o $build/{}"
 for seed in ${*:-${QUERN_EMULATED_SEED:-$(date +%s)}}; do
   echo "QUERN_EMULATED_SEED=$seed"

@@ -7,7 +7,7 @@
 
 #include <chrono>
 
-#include "emulated/driver-context.h"
+#include "emulated/cuda/driver-context.h"
 #include "emulated/kernel.h"
 #include "emulated/pointers.h"
 
@@ -55,13 +55,6 @@ bool is_pinned(const void* address) {
 
 void need_pinned(const void* address) {
   if (!device().pinned.holds(address)) fault("pinned memory was freed before its copy was done");
-}
-
-// A line in a file for each launch.
-void tell_launch(const char* kernel) {
-  const char* const launches = getenv("QUERN_EMULATED_LAUNCHES");
-  FILE* const file = launches ? fopen(launches, "a") : nullptr;
-  if (file) fprintf(file, "%s\n", kernel), fclose(file);
 }
 
 // As another process might while a weight is loaded. False: there is no such file.
@@ -179,7 +172,7 @@ EXPORT cuLaunchKernelEx(const Config* config, const void* function, void** argum
     if (const char* fails = getenv("QUERN_EMULATED_FAILS"); fails && std::string(fails) == kernel.name)
       fault("%s: a planted failure", kernel.name);
     pointers.need_allocated(device().memory, kernel.name);
-    tell_launch(kernel.name);
+    tell("QUERN_EMULATED_LAUNCHES", kernel.name);
     launch(kernel, int(grid_x), int(block_x), args.data(), device().seed++, shared_bytes, begin);
   });
 }

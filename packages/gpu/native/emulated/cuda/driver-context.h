@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "emulated/setting.h"
 #include "emulated/fault.h"
 #include "emulated/memory.h"
 #include "emulated/stream.h"
@@ -18,11 +19,6 @@ namespace quern::gpu {
 using Result = int;
 constexpr Result success = 0, invalid_value = 1, no_memory = 2, no_device = 100, invalid_device = 101, invalid_context = 201,
                  not_found = 500, not_ready = 600, launch_failed = 719;
-
-inline uint64_t setting(const char* name, uint64_t usual) {
-  const char* text = getenv(name);
-  return text && *text ? strtoull(text, nullptr, 10) : usual;
-}
 
 struct Device {
   Memory memory{setting("QUERN_EMULATED_MEMORY", 4096) << 20};

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "emulated/driver-context.h"
+#include "emulated/cuda/driver-context.h"
 #include "emulated/kernel.h"
 
 using namespace quern::gpu;

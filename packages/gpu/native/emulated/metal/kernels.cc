@@ -1,0 +1,2 @@
+// The kernels, for launches by name.
+#include "kernels/metal.h"

@@ -1,0 +1,3 @@
+// Every kernel of Apple's GPUs.
+#pragma once
+#include "shared.h"
