@@ -8,6 +8,9 @@ import { fileURLToPath } from 'node:url';
 const root = dirname(fileURLToPath(import.meta.url));
 const included = new Set();
 
+/** The vocabulary is Metal's. */
+const ofMetal = (path) => path.replace(/dialect\/dialect\.h$/, 'dialect/metal.h');
+
 /** The text of a header, with what it includes. */
 function textOf(path) {
   if (included.has(path)) return '';
@@ -17,7 +20,7 @@ function textOf(path) {
     .filter((line) => line.trim() !== '#pragma once')
     .map((line) => {
       const [, name] = /^#include "(.*)"/.exec(line) ?? [];
-      return name === undefined ? line : textOf(resolve(dirname(path), name));
+      return name === undefined ? line : textOf(ofMetal(resolve(dirname(path), name)));
     })
     .join('\n');
 }

@@ -9,6 +9,7 @@ export {
 } from './addon.js';
 export { type BuildProgram, buildAddon } from './build-addon.js';
 export { fullManifest } from './full-manifest.js';
+export { type BackendPlaces, loadBackendAddon } from './load-backend-addon.js';
 export { type NativeDriverSpec, nativeDriver } from './native-driver.js';
 export { plainManifest } from './plain-manifest.js';
 export { checkedPrecision } from './precision.js';
