@@ -19,18 +19,18 @@ struct Registry {
 };
 
 template <class F>
-bool find(void* library, F& function, const char* name) {
+bool find_in(void* library, F& function, const char* name) {
   return (function = reinterpret_cast<F>(dlsym(library, name)));
 }
 
 bool open(Registry& registry) {
   void* const library = dlopen("/System/Library/Frameworks/IOKit.framework/IOKit", RTLD_LAZY | RTLD_LOCAL);
   void* const foundation = dlopen("/System/Library/Frameworks/CoreFoundation.framework/CoreFoundation", RTLD_LAZY | RTLD_LOCAL);
-  return library && foundation && find(library, registry.matching, "IOServiceMatching") &&
-         find(library, registry.service, "IOServiceGetMatchingService") &&
-         find(library, registry.property, "IORegistryEntryCreateCFProperty") && find(library, registry.release_service, "IOObjectRelease") &&
-         find(foundation, registry.string, "CFStringCreateWithCString") && find(foundation, registry.number, "CFNumberGetValue") &&
-         find(foundation, registry.release, "CFRelease");
+  return library && foundation && find_in(library, registry.matching, "IOServiceMatching") &&
+         find_in(library, registry.service, "IOServiceGetMatchingService") &&
+         find_in(library, registry.property, "IORegistryEntryCreateCFProperty") && find_in(library, registry.release_service, "IOObjectRelease") &&
+         find_in(foundation, registry.string, "CFStringCreateWithCString") && find_in(foundation, registry.number, "CFNumberGetValue") &&
+         find_in(foundation, registry.release, "CFRelease");
 }
 
 }  // namespace
