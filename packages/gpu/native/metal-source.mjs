@@ -8,8 +8,14 @@ import { fileURLToPath } from 'node:url';
 const root = dirname(fileURLToPath(import.meta.url));
 const included = new Set();
 
+/** Lines that one text does not need: kernels' names are without a namespace. */
+const dropped = /^(#pragma once|namespace \w+ \{|\} \/\/ namespace .*)$/;
+
 /** The vocabulary is Metal's. */
-const ofMetal = (path) => path.replace(/dialect\/dialect\.h$/, 'dialect/metal.h');
+const ofMetal = (path) =>
+  path
+    .replace(/dialect\/dialect\.h$/, 'dialect/metal.h')
+    .replace(/dialect\/simdgroup\.h$/, 'dialect/metal-simdgroup.h');
 
 /** The text of a header, with what it includes. */
 function textOf(path) {
@@ -17,7 +23,7 @@ function textOf(path) {
   included.add(path);
   return readFileSync(path, 'utf8')
     .split('\n')
-    .filter((line) => line.trim() !== '#pragma once')
+    .filter((line) => !dropped.test(line))
     .map((line) => {
       const [, name] = /^#include "(.*)"/.exec(line) ?? [];
       return name === undefined ? line : textOf(ofMetal(resolve(dirname(path), name)));
@@ -37,7 +43,7 @@ ${strings.join('\n')};
 `;
 }
 
-const text = `#define QUERN_METAL\n${textOf(resolve(root, 'kernels/metal.h'))}`;
+const text = textOf(resolve(root, 'kernels/metal.h'));
 const [option, out] = process.argv.slice(2);
 if (option === '--cpp') writeFileSync(out, asCpp(text));
 else process.stdout.write(text);

@@ -24,7 +24,7 @@ Owned Kernels::compile(const std::string& name) {
   set_language_version(options.get(), language_3_2);
   set_math_mode(options.get(), math_mode_safe);
   Object error = nullptr;
-  Owned library(new_library(device_, string_of("#define WANTS_" + name + "\n" + kernels_source), options.get(), &error));
+  Owned library(new_library(device_, string_of("#define WANTS_" + name + " 0, MADE_\n" + kernels_source), options.get(), &error));
   if (!library)
     fail(Code::device_failed, "the kernel %s does not compile on %s: %s", name.c_str(), label_.c_str(), told(error).c_str());
   return library;

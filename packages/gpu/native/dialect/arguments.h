@@ -7,6 +7,9 @@
   template <class>         \
   void name##_kernel([[maybe_unused]] const Args& args)
 #define FUNCTION inline
+#define CONSTANT constexpr
+#define ARGUMENTS
+#define THREAD
 #define UNROLL
 #define SHARED(T, name, count) T name[count]
 #define LARGE_SHARED(T, name, count) T name[count]

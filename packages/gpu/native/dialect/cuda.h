@@ -17,6 +17,9 @@
   KERNEL_WITH(__launch_bounds__(threads, blocks), name, Args, quern::gpu::previous_launches_done())
 #define KERNEL_AHEAD(name, Args) KERNEL_WITH(, name, Args, )
 #define FUNCTION __device__ inline
+#define CONSTANT constexpr // at the level of a file
+#define ARGUMENTS          // before a reference to the argument of a kernel
+#define THREAD             // before a reference to values of the thread
 #define UNROLL _Pragma("unroll") // before a loop over values in registers
 #define SHARED(T, name, count) __shared__ T name[count]
 #define LARGE_SHARED(T, name, count)                                       \

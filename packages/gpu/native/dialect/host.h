@@ -24,9 +24,13 @@
   }});                                                                                       \
   static void name([[maybe_unused]] const Args& args)
 #define FUNCTION inline
+#define CONSTANT constexpr
+#define ARGUMENTS
+#define THREAD
 #define UNROLL
 #define SHARED(T, name, count)                                             \
   static thread_local quern::gpu::SharedArray<T, count> name##_array(#name); \
+  quern::gpu::Block::current().need_shared_array(#name, sizeof(T) * (count)); \
   const quern::gpu::Shared<T> name(name##_array)
 #define LARGE_SHARED(T, name, count) const quern::gpu::Shared<T> name(quern::gpu::large_array<T, count>(#name))
 

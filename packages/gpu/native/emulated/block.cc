@@ -22,6 +22,7 @@ void Block::run(const Grid& grid, int index, const std::function<void()>& body) 
   const int count = grid.threads;
   index_ = index, count_ = count, grid_ = grid.blocks, launch_ = grid.launch, running_ = grid.running, id_ = ++blocks;
   shared_bytes_ = grid.shared_bytes, declared_bytes_ = 0;
+  shared_arrays_.clear();
   random_ = (grid.seed + 1) * 0x9e3779b97f4a7c15 + (uint64_t(index) * 0xbf58476d1ce4e5b9 | 1);
   begin_threads(count, body);
   large_ = {};
@@ -53,6 +54,17 @@ void Block::begin_threads(int count, const std::function<void()>& body) {
     thread.fibre->begin(body);
     ready_.push_back(i);
   }
+}
+
+// Once for each array of a block; every thread comes here.
+void Block::need_shared_array(const char* name, size_t bytes) {
+  size_t sum = bytes;
+  for (const auto& [known, size] : shared_arrays_) {
+    if (known == name) return;
+    sum += size;
+  }
+  if (sum > most_shared_bytes) fault("shared %s: arrays of %zu bytes; a block has %zu", name, sum, most_shared_bytes);
+  shared_arrays_.push_back({name, bytes});
 }
 
 void Block::need_large_array(const char* name, size_t bytes) {

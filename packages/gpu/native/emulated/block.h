@@ -34,6 +34,9 @@ class Block {
   uint32_t running() const { return running_; }
   uint64_t id() const { return id_; } // another for every block that ever ran
 
+  // A kernel declares a shared array: all of them have `most_shared_bytes` at most.
+  void need_shared_array(const char* name, size_t bytes);
+  static inline size_t most_shared_bytes = 48 << 10; // of CUDA, without those that the launch gives
   // A kernel declares an array whose bytes the launch gives.
   void need_large_array(const char* name, size_t bytes);
 
@@ -96,6 +99,7 @@ class Block {
   Thread* self_ = nullptr;
   int index_ = 0, count_ = 0, grid_ = 0;
   size_t shared_bytes_ = 0, declared_bytes_ = 0;
+  std::vector<std::pair<const char*, size_t>> shared_arrays_; // of the kernel
   uint32_t launch_ = 0, running_ = 0;
   uint64_t id_ = 0, random_ = 1;
   LargeArray large_{};

@@ -8,10 +8,10 @@
 namespace quern {
 namespace gpu {
 
-constexpr int KEY_LANES = 8, WARP_KEYS = WARP / KEY_LANES;
-constexpr int ATTENTION_WARPS = 4, ATTENTION_WIDTH = 256; // at most
-constexpr int HEAD_EIGHTS = 4;                            // heads of a block · eights of a lane, at most: registers
-constexpr int ATTENTION_FLOATS = ATTENTION_WARPS * HEAD_EIGHTS * (KEY_LANES * 8 + 2); // of shared memory
+CONSTANT int KEY_LANES = 8, WARP_KEYS = WARP / KEY_LANES;
+CONSTANT int ATTENTION_WARPS = 4, ATTENTION_WIDTH = 256; // at most
+CONSTANT int HEAD_EIGHTS = 4;                            // heads of a block · eights of a lane, at most: registers
+CONSTANT int ATTENTION_FLOATS = ATTENTION_WARPS * HEAD_EIGHTS * (KEY_LANES * 8 + 2); // of shared memory
 
 // What lanes of a key have: eights of a head of d elements.
 FUNCTION int eights_of(int d) { return d <= 8 * KEY_LANES ? 1 : d <= 16 * KEY_LANES ? 2 : 4; }

@@ -50,7 +50,7 @@ FUNCTION bool bounds_rise(Global<const int> bounds, int sequences, int rows, Sha
 
 // Whether every sequence has as many keys as rows, and they fit into its blocks.
 template <class Args>
-FUNCTION bool lengths_fit(const Args& args, Shared<float> sums) {
+FUNCTION bool lengths_fit(ARGUMENTS const Args& args, Shared<float> sums) {
   float wrong = 0;
   for (int s = thread_index(); s < args.sequences; s += block_threads()) {
     const long rows = long(args.bounds[s + 1]) - args.bounds[s], length = args.lengths[s];
@@ -68,7 +68,7 @@ FUNCTION bool blocks_exist(Global<const int> table, int count, int blocks, Share
 
 // The sequence of a row; −1 if the batch is wrong.
 template <class Args>
-FUNCTION int checked_sequence(const Args& args, int row, Shared<float> sums) {
+FUNCTION int checked_sequence(ARGUMENTS const Args& args, int row, Shared<float> sums) {
   const bool right = bounds_rise(args.bounds, args.sequences, args.rows, sums) && lengths_fit(args, sums + ATTENTION_WARPS);
   return right ? sequence_of(row, args.bounds, args.sequences, sums + 2 * ATTENTION_WARPS) : -1;
 }
@@ -100,7 +100,7 @@ FUNCTION HeadTile head_tile(int tile, int heads, int kv_heads, int d) {
 }
 
 template <class Kind>
-FUNCTION void attend_cached(const Attention& args, Shared<float> sums, Shared<float> merging) {
+FUNCTION void attend_cached(ARGUMENTS const Attention& args, Shared<float> sums, Shared<float> merging) {
   const HeadTile tile = head_tile(block_index() / args.parts, args.heads, args.kv_heads, args.d);
   const int part = block_index() % args.parts, s = checked_sequence(args, tile.row, sums);
   KeyRange range = {0, 0};
@@ -148,7 +148,7 @@ struct AttentionMerge {
   int parts, d;
 };
 
-constexpr int MERGE_WARPS = 8; // at most
+CONSTANT int MERGE_WARPS = 8; // at most
 
 struct MergedSums { // element e · WARP + lane
   float of[ATTENTION_WIDTH / WARP];

@@ -11,10 +11,10 @@
 namespace quern {
 namespace gpu {
 
-constexpr int PRODUCT_WARPS = 4;
-constexpr int PARTIAL_SUMS = PRODUCT_WARPS * WARP; // a warp has at most 32 sums
-constexpr int GROUP_PITCH = GROUP / 4 + 1;         // Float4s from one group of x to the next; odd: lanes meet no bank twice
-constexpr int STAGED_ROW = WARP * GROUP_PITCH;
+CONSTANT int PRODUCT_WARPS = 4;
+CONSTANT int PARTIAL_SUMS = PRODUCT_WARPS * WARP; // a warp has at most 32 sums
+CONSTANT int GROUP_PITCH = GROUP / 4 + 1;         // Float4s from one group of x to the next; odd: lanes meet no bank twice
+CONSTANT int STAGED_ROW = WARP * GROUP_PITCH;
 
 // Rows of x that a warp has in shared memory, and Float4s of all warps.
 template <int ROWS>
@@ -143,7 +143,7 @@ struct WarpShare {
 FUNCTION WarpShare share_of_warp(int parts, int columns) { return {warp() % parts, warp() / parts * columns}; }
 
 template <class Format, int ROWS, int COLUMNS>
-FUNCTION void streamed_rows(Shared<Float4> staged, Shared<float> partial, const FewLinear<Planes>& args) {
+FUNCTION void streamed_rows(Shared<Float4> staged, Shared<float> partial, ARGUMENTS const FewLinear<Planes>& args) {
   const FewShare<Planes> share = share_of_block(args);
   const int of_block = PRODUCT_WARPS / args.parts * COLUMNS, columns = share.matrix.columns;
   const WarpShare mine = share_of_warp(args.parts, COLUMNS);
@@ -157,7 +157,7 @@ FUNCTION void streamed_rows(Shared<Float4> staged, Shared<float> partial, const 
 }
 
 template <class Format, int ROWS>
-FUNCTION void gated_blocks(Shared<Float4> staged, Shared<float> partial, const GateUp<Planes>& args) {
+FUNCTION void gated_blocks(Shared<Float4> staged, Shared<float> partial, ARGUMENTS const GateUp<Planes>& args) {
   constexpr int PAIRS = 2;
   const int of_block = PRODUCT_WARPS / args.parts * PAIRS;
   const WarpShare mine = share_of_warp(args.parts, PAIRS);

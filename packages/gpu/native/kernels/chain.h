@@ -19,13 +19,13 @@ struct AdvanceChain {
   int done;                     // number of this replay, from 1 on
 };
 
-FUNCTION bool stops_at(const AdvanceChain& args, int token) {
+FUNCTION bool stops_at(ARGUMENTS const AdvanceChain& args, int token) {
   for (int i = 0; i < args.stop_count; i++)
     if (args.stops[i] == token) return true;
   return false;
 }
 
-FUNCTION void grow(const AdvanceChain& args, int row, unsigned by) {
+FUNCTION void grow(ARGUMENTS const AdvanceChain& args, int row, unsigned by) {
   for (int i = 0; i < args.growing_count; i++) {
     const long at = args.growing[i] + row;
     args.inputs[at] = int(unsigned(args.inputs[at]) + by);
@@ -33,7 +33,7 @@ FUNCTION void grow(const AdvanceChain& args, int row, unsigned by) {
 }
 
 // False: the row has no slot for its position.
-FUNCTION bool set_slot(const AdvanceChain& args, int row) {
+FUNCTION bool set_slot(ARGUMENTS const AdvanceChain& args, int row) {
   const int position = args.inputs[args.positions + row];
   if (position < 0 || position / args.block_size >= args.blocks) return false;
   const int block = args.inputs[args.table + long(row) * args.blocks + position / args.block_size];
@@ -42,7 +42,7 @@ FUNCTION bool set_slot(const AdvanceChain& args, int row) {
 }
 
 // False, and nothing has changed: the row has no slot.
-FUNCTION bool advance_row(const AdvanceChain& args, int row, int token) {
+FUNCTION bool advance_row(ARGUMENTS const AdvanceChain& args, int row, int token) {
   const int fed = args.inputs[args.feed + row];
   args.inputs[args.feed + row] = token;
   grow(args, row, 1);

@@ -38,7 +38,7 @@ struct ExpertShare {
 };
 
 // All lanes call it.
-FUNCTION int expert_of(const ExpertPairs& of, int pair) {
+FUNCTION int expert_of(ARGUMENTS const ExpertPairs& of, int pair) {
   const int id = of.ids[pair];
   if (id >= 0 && id < of.experts) return id;
   if (lane() == 0) flag(of.fault, of.op, OUT_OF_RANGE);
@@ -51,18 +51,18 @@ struct ExpertWalk {
   long i, count, step;
 };
 
-FUNCTION ExpertWalk walk_of_warp(const ExpertPairs& of, int width) {
+FUNCTION ExpertWalk walk_of_warp(ARGUMENTS const ExpertPairs& of, int width) {
   const int tiles = (of.columns + width - 1) / width, warps = block_threads() / WARP;
   return {width, tiles, long(block_index()) * warps + warp(), long(of.rows) * of.chosen * tiles, long(grid_blocks()) * warps};
 }
 
-FUNCTION ExpertShare share_at(const ExpertPairs& of, ExpertWalk walk) {
+FUNCTION ExpertShare share_at(ARGUMENTS const ExpertPairs& of, ExpertWalk walk) {
   const int pair = int(walk.i / walk.tiles), first = int(walk.i % walk.tiles) * walk.width;
   return {pair, first, of.x + long(pair / of.chosen) * of.depth, long(expert_of(of, pair)) * of.columns + first};
 }
 
 template <class Format>
-FUNCTION void expert_dense(const ExpertLinear<Dense<Format>>& args) {
+FUNCTION void expert_dense(ARGUMENTS const ExpertLinear<Dense<Format>>& args) {
   const ExpertPairs of = args.of;
   for (ExpertWalk walk = walk_of_warp(of, 1); walk.i < walk.count; walk.i += walk.step) {
     const ExpertShare share = share_at(of, walk);
@@ -73,7 +73,7 @@ FUNCTION void expert_dense(const ExpertLinear<Dense<Format>>& args) {
 }
 
 template <class Format>
-FUNCTION void expert_gated_dense(const ExpertGateUp<Dense<Format>>& args) {
+FUNCTION void expert_gated_dense(ARGUMENTS const ExpertGateUp<Dense<Format>>& args) {
   const ExpertPairs of = args.of;
   for (ExpertWalk walk = walk_of_warp(of, 1); walk.i < walk.count; walk.i += walk.step) {
     const ExpertShare share = share_at(of, walk);
@@ -85,7 +85,7 @@ FUNCTION void expert_gated_dense(const ExpertGateUp<Dense<Format>>& args) {
 }
 
 template <class Format>
-FUNCTION void expert_blocks(Shared<Float4> staged, Shared<float> partial, const ExpertLinear<Planes>& args) {
+FUNCTION void expert_blocks(Shared<Float4> staged, Shared<float> partial, ARGUMENTS const ExpertLinear<Planes>& args) {
   constexpr int COLUMNS = 4;
   const ExpertPairs of = args.of;
   for (ExpertWalk walk = walk_of_warp(of, COLUMNS); walk.i < walk.count; walk.i += walk.step) {
@@ -98,7 +98,7 @@ FUNCTION void expert_blocks(Shared<Float4> staged, Shared<float> partial, const 
 }
 
 template <class Format>
-FUNCTION void expert_gated_blocks(Shared<Float4> staged, Shared<float> partial, const ExpertGateUp<Planes>& args) {
+FUNCTION void expert_gated_blocks(Shared<Float4> staged, Shared<float> partial, ARGUMENTS const ExpertGateUp<Planes>& args) {
   constexpr int PAIRS = 2;
   const ExpertPairs of = args.of;
   for (ExpertWalk walk = walk_of_warp(of, PAIRS); walk.i < walk.count; walk.i += walk.step) {

@@ -17,7 +17,7 @@ struct ExpertOrder {
   int op;
 };
 
-constexpr int ORDER_WARPS = 8, ORDER_THREADS = ORDER_WARPS * WARP;
+CONSTANT int ORDER_WARPS = 8, ORDER_THREADS = ORDER_WARPS * WARP;
 
 FUNCTION int expert_of(ExpertOrder args, int pair) {
   const int id = args.ids[pair];

@@ -4,7 +4,7 @@
 namespace quern {
 namespace gpu {
 
-constexpr int OUT_OF_RANGE = 1;
+CONSTANT int OUT_OF_RANGE = 1;
 
 } // namespace gpu
 } // namespace quern

@@ -5,7 +5,7 @@
 namespace quern {
 namespace gpu {
 
-constexpr int MOST_MATRICES = 3;
+CONSTANT int MOST_MATRICES = 3;
 
 // A kernel for each number of rows that shares a step: its registers decide how many warps load weights at a time. F(format, name, rows).
 #define EVERY_FEW_ROWS(F, Format, name) \
@@ -39,7 +39,7 @@ struct FewShare {
 };
 
 template <class Weights>
-FUNCTION FewShare<Weights> share_of_block(const FewLinear<Weights>& args) {
+FUNCTION FewShare<Weights> share_of_block(ARGUMENTS const FewLinear<Weights>& args) {
   const int first = args.matrices[0].end, second = args.matrices[1].end, block = block_index();
   if (block < first) return {args.matrices[0], block, first};
   if (block < second) return {args.matrices[1], block - first, second - first};

@@ -54,7 +54,7 @@ struct PutHead<CacheE4m3> : PutScaled<CacheE4m3> {};
 
 // The slot that a row writes; −1: none. In every thread the same.
 template <class Args>
-FUNCTION int slot_to_write(const Args& args, int row, int rows, Shared<float> sums) {
+FUNCTION int slot_to_write(ARGUMENTS const Args& args, int row, int rows, Shared<float> sums) {
   const int slot = args.slots[row];
   if (slot < -1 || slot >= args.cache_slots) {
     if (thread_index() == 0) flag(args.fault, args.op, OUT_OF_RANGE);
@@ -67,7 +67,7 @@ template <class Kind>
 FUNCTION long head_in_cache(int slot, int heads, int head, int d) { return (long(slot) * heads + head) * Kind::bytes(d); }
 
 template <class Kind>
-FUNCTION void append(const KvAppend& args, Shared<float> sums) {
+FUNCTION void append(ARGUMENTS const KvAppend& args, Shared<float> sums) {
   const int row = block_index(), slot = slot_to_write(args, row, grid_blocks(), sums);
   if (slot < 0) return;
   for (int i = warp(); i < 2 * args.heads; i += block_threads() / WARP) {

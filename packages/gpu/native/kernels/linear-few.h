@@ -88,7 +88,7 @@ struct FewShape {
 
 // All columns of a matrix, by the warps of its blocks. A warp's x comes from the cache: more rows want more columns to share it.
 template <class Format, int ROWS>
-FUNCTION void few_rows(const FewLinear<Dense<Format>>& args) {
+FUNCTION void few_rows(ARGUMENTS const FewLinear<Dense<Format>>& args) {
   constexpr int COLUMNS = FewShape<ROWS>::columns, STEPS = FewShape<ROWS>::steps;
   const FewShare<Dense<Format>> share = share_of_block(args);
   const FewMatrix<Dense<Format>> matrix = share.matrix;
@@ -110,7 +110,7 @@ FUNCTION Streams<Format, 2 * PAIRS> paired_streams(Dense<Format> gate, Dense<For
 }
 
 template <class Format, int ROWS>
-FUNCTION void gated_rows(const GateUp<Dense<Format>>& args) {
+FUNCTION void gated_rows(ARGUMENTS const GateUp<Dense<Format>>& args) {
   constexpr int PAIRS = ROWS == 8 ? 2 : 1, STEPS = ROWS == 8 ? 1 : 4;
   const int warps = block_threads() / WARP;
   for (int n = (block_index() * warps + warp()) * PAIRS; n < args.columns; n += grid_blocks() * warps * PAIRS) {
@@ -121,7 +121,7 @@ FUNCTION void gated_rows(const GateUp<Dense<Format>>& args) {
 
 // The first bytes of the warp's columns, a line of 128 per lane: while launches before are not done.
 template <class Format, int ROWS>
-FUNCTION void prefetch_few(const FewLinear<Dense<Format>>& args) {
+FUNCTION void prefetch_few(ARGUMENTS const FewLinear<Dense<Format>>& args) {
   constexpr int LINE = 128 / int(sizeof(typename Format::Stored));
   const FewShare<Dense<Format>> share = share_of_block(args);
   const long column = (long(share.block) * (block_threads() / WARP) + warp()) * FewShape<ROWS>::columns;

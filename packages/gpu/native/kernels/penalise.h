@@ -27,7 +27,7 @@ FUNCTION float penalised(float logit, int seen, float repetition, float presence
 
 // While tokens are counted, y holds counts of seen tokens, as integers: as floats they are positive and below the smallest
 // normal number. Results in that range become 0.
-constexpr int SMALLEST_NORMAL = 0x00800000;
+CONSTANT int SMALLEST_NORMAL = 0x00800000;
 
 FUNCTION float not_a_count(float x) { return x > 0 && to_bits(x) < unsigned(SMALLEST_NORMAL) ? 0 : x; }
 

@@ -18,7 +18,7 @@ struct QkNormRope {
   KvAppend append; // its heads are those of k and v
 };
 
-constexpr int ROPE_WARPS = 8, ROPE_WIDTH = 256; // of a block; elements of a head, at most
+CONSTANT int ROPE_WARPS = 8, ROPE_WIDTH = 256; // of a block; elements of a head, at most
 
 struct Normed {
   Global<const float> w;
@@ -27,7 +27,7 @@ struct Normed {
 };
 
 template <class Y>
-FUNCTION void norm_and_rotate(const QkNormRope& args, Global<const float> x, Global<const float> norm, int row, Y y) {
+FUNCTION void norm_and_rotate(ARGUMENTS const QkNormRope& args, Global<const float> x, Global<const float> norm, int row, Y y) {
   const int d = args.append.d;
   const Global<const float> angles = args.table + long(row) * 2 * args.half;
   Normed normed = {norm, 1};
@@ -44,7 +44,7 @@ FUNCTION void norm_and_rotate(const QkNormRope& args, Global<const float> x, Glo
 FUNCTION int rope_blocks(int heads, int kv_heads) { return (heads + 2 * kv_heads + ROPE_WARPS - 1) / ROPE_WARPS; }
 
 template <class Kind>
-FUNCTION void rotate_and_append(const QkNormRope& args, Shared<float> sums, Shared<float> rotated) {
+FUNCTION void rotate_and_append(ARGUMENTS const QkNormRope& args, Shared<float> sums, Shared<float> rotated) {
   const KvAppend to = args.append;
   const int blocks = rope_blocks(args.heads, to.heads), row = block_index() / blocks, d = to.d;
   const int head = block_index() % blocks * ROPE_WARPS + warp(), of_k = head - args.heads, of_v = of_k - to.heads;

@@ -6,7 +6,7 @@
 namespace quern {
 namespace gpu {
 
-constexpr int ROW_PART = 2048;
+CONSTANT int ROW_PART = 2048;
 
 struct RowPart {
   int row, first, count; // elements [first, first + count)

@@ -56,7 +56,7 @@ KERNEL_OF(sample_parts, SampleParts, 512, 1) {
 }
 
 // The part in which the running sum reaches `target`, in order of the index; then the place in it.
-FUNCTION int token_by_index(const SampleParts& args, Settings given, Weights weights, SelectSpace space) {
+FUNCTION int token_by_index(ARGUMENTS const SampleParts& args, Settings given, Weights weights, SelectSpace space) {
   const long row = block_index();
   const int p = thread_index();
   unsigned long own = 0;
@@ -76,7 +76,7 @@ FUNCTION int token_by_index(const SampleParts& args, Settings given, Weights wei
 }
 
 // The token among the first places: top-k, then top-p, then min-p.
-FUNCTION int token_in_order(const SampleParts& args, Settings given, Shared<unsigned long> partial) {
+FUNCTION int token_in_order(ARGUMENTS const SampleParts& args, Settings given, Shared<unsigned long> partial) {
   const int p = thread_index(), left = args.all.V - p * ROW_PART;
   const long at = (long(block_index()) * args.parts + p) * ROW_PART;
   const SortedPart part = {args.places + at, p >= args.parts ? 0 : left < ROW_PART ? left : ROW_PART};

@@ -24,7 +24,7 @@ struct Sample {
   int op;
 };
 
-constexpr int NO_TOKEN = -1;
+CONSTANT int NO_TOKEN = -1;
 
 // Weights in units of 2⁻⁴⁴. 0 for elements below `least`, by order_of.
 struct Weights {
@@ -68,7 +68,7 @@ struct Settings {
   FUNCTION bool in_order_of_index() const { return top_k == 0 && top_p == 1; }
 };
 
-FUNCTION Settings settings_of(const Sample& args, int row) {
+FUNCTION Settings settings_of(ARGUMENTS const Sample& args, int row) {
   const Global<const float> of_row = args.settings + long(row) * 4;
   return {of_row[0], of_row[1], of_row[2], of_row[3], args.draws[row]};
 }
@@ -82,7 +82,7 @@ FUNCTION bool right(Settings given, int draws) {
 FUNCTION bool draws_token(Settings given, float highest) { return given.temperature > 0 && absolute(highest) < infinity(); }
 
 // What the row's random number takes of `total`: from 1 on.
-FUNCTION unsigned long drawn(const Sample& args, Settings given, unsigned long total) {
+FUNCTION unsigned long drawn(ARGUMENTS const Sample& args, Settings given, unsigned long total) {
   const long at = 2 * long(given.draw);
   return high_product(total, uniform(args.random[at], args.random[at + 1])) + 1;
 }

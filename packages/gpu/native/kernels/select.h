@@ -7,7 +7,7 @@ namespace quern {
 namespace gpu {
 
 // A span with at most LIST elements is copied to shared memory.
-constexpr int LIST = 256;
+CONSTANT int LIST = 256;
 
 struct SelectSpace {
   Shared<unsigned long> partial; // [WARP]

@@ -6,7 +6,7 @@
 namespace quern {
 namespace gpu {
 
-constexpr int MOST_PARTS = 512; // of a row: indices below 2²⁰
+CONSTANT int MOST_PARTS = 512; // of a row: indices below 2²⁰
 
 // The places of elements [first, first + count) in falling order, then zeros: bitonic sort (Batcher 1968).
 FUNCTION void sort_part(Row row, RowPart part, Shared<Place> places) {

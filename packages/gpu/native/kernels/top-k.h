@@ -14,7 +14,7 @@ struct TopK {
 };
 
 // Results `first` and following: the listed places, in falling order.
-FUNCTION void put_listed(const TopK& args, int first, int listed, SelectSpace space) {
+FUNCTION void put_listed(ARGUMENTS const TopK& args, int first, int listed, SelectSpace space) {
   const long row = block_index();
   for (int i = thread_index(); i < listed; i += block_threads()) {
     const long rank = row * args.k + first + int(amount_before(space.places[i], listed, space));
@@ -51,7 +51,7 @@ struct TopKParts {
   int parts, kept;      // kept: k, but at most ROW_PART
 };
 
-FUNCTION SortedPart kept_part(const TopKParts& args, int row, int part) {
+FUNCTION SortedPart kept_part(ARGUMENTS const TopKParts& args, int row, int part) {
   const int left = args.all.width - part * ROW_PART, count = part >= args.parts ? 0 : left < args.kept ? left : args.kept;
   return {args.places + (long(row) * args.parts + part) * args.kept, count};
 }

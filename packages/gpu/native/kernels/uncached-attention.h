@@ -28,7 +28,7 @@ struct StepKeys {
 
 // Whether each sequence with rows has a key, and as many keys as rows if rows have positions.
 template <class Args>
-FUNCTION bool keys_suffice(const Args& args, Shared<float> sums) {
+FUNCTION bool keys_suffice(ARGUMENTS const Args& args, Shared<float> sums) {
   float wrong = 0;
   for (int s = thread_index(); s < args.sequences; s += block_threads()) {
     const int rows = args.bounds[s + 1] - args.bounds[s], keys = args.key_bounds[s + 1] - args.key_bounds[s];
@@ -39,11 +39,11 @@ FUNCTION bool keys_suffice(const Args& args, Shared<float> sums) {
 }
 
 // Whether keys are there for all rows. sums: 2 per warp.
-FUNCTION bool step_holds(const UncachedAttention& args, Shared<float> sums) {
+FUNCTION bool step_holds(ARGUMENTS const UncachedAttention& args, Shared<float> sums) {
   return bounds_rise(args.key_bounds, args.sequences, args.keys, sums) && keys_suffice(args, sums + ATTENTION_WARPS);
 }
 
-FUNCTION StepKeys step_keys(const UncachedAttention& args, int s, int kv_head) {
+FUNCTION StepKeys step_keys(ARGUMENTS const UncachedAttention& args, int s, int kv_head) {
   const long first = long(args.key_bounds[s]) * args.kv_heads * args.d;
   return {as<const Byte>(args.k + first), as<const Byte>(args.v + first), args.kv_heads, kv_head, CacheF32::bytes(args.d)};
 }

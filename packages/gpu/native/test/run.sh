@@ -21,12 +21,10 @@ for seed in ${*:-${QUERN_EMULATED_SEED:-$(date +%s)}}; do
 done
 [ $# -eq 0 ] || exit 0
 
-for file in kernels/*.h; do echo "#include \"$file\""; done >"$build/kernels.cu"
-
 clang=$(command -v clang++ || ls /usr/bin/clang++-* 2>/dev/null | tail -n 1)
 if [ -n "$clang" ]; then
-  "$clang" -std=c++14 -fsyntax-only -Wall -Wextra -Werror -DQUERN_METAL_RULES -I. -x c++ "$build/kernels.cu"
-  echo "PASS kernels keep Metal's rules"
+  CLANG="$clang" node test/metal/check.mjs
+  CLANG="$clang" node test/metal/rules-test.mjs
 else
   echo "SKIP clang is not installed: Metal's rules are not checked"
 fi
@@ -35,7 +33,7 @@ architectures=${ARCHITECTURES-80 120}
 if [ -z "$architectures" ]; then
   echo "SKIP no architectures: kernels are not compiled for NVIDIA's GPUs here"
 elif command -v nvcc >/dev/null; then
-  printf '%s\n' $architectures | each "nvcc -std=c++17 -I. -Werror all-warnings -Xptxas -warn-spills -arch=sm_{} -cubin -o $build/kernels-{}.cubin $build/kernels.cu"
+  printf '%s\n' $architectures | each "nvcc -std=c++17 -I. -Werror all-warnings -Xptxas -warn-spills -arch=sm_{} -cubin -x cu -o $build/kernels-{}.cubin kernels/all.h"
   echo "PASS nvcc compiles every kernel for sm $architectures, without spills"
 else
   echo "SKIP nvcc is not installed: kernels are not compiled for NVIDIA's GPUs"

@@ -2,6 +2,7 @@
 // QUERN_EMULATED_FAMILIES: of the GPU ("1007,1008,1009,5001"). QUERN_EMULATED_OS: "Version 15.1 (Build 24B83)".
 // QUERN_EMULATED_SIMDGROUP: lanes (32). QUERN_EMULATED_COMPILE_FAILS: a kernel that does not compile. QUERN_EMULATED_COMPILED: a file
 // that gets the name of each kernel that is compiled. QUERN_EMULATED_ALIVE: a file that gets the objects that are left when a queue goes.
+#include "emulated/block.h"
 #include "emulated/metal/objects.h"
 
 #include <string.h>
@@ -11,6 +12,7 @@ namespace quern::gpu {
 Machine& machine() {
   static Machine& machine = *new Machine; // threads may use it while the process exits
   device_memory() = &machine.memory;
+  Block::most_shared_bytes = 32768;
   return machine;
 }
 

@@ -3,8 +3,7 @@
 // need: with three parts, products are products of floats; with two, of 16 bits of q and the weights. A warp has 16 rows; their queries and sums stay in registers.
 #pragma once
 #include "../../dialect/nvidia.h"
-#include "../attention.h"
-#include "../uncached-attention.h"
+#include "../query-tiles.h"
 #include "bf16-parts.h"
 
 namespace quern {
@@ -36,51 +35,12 @@ struct CacheParts<CacheE4m3> {
   enum { count = 1 };
 };
 
-// Where keys and values come from: the keys of a sequence, and whether all those of the batch, and of a range, are there.
-template <class CacheKind>
-struct FromCache {
-  using Args = Attention;
-  using Kind = CacheKind;
-  static FUNCTION int length(const Args& args, int s) { return args.lengths[s]; }
-  static FUNCTION CachedKeys<Kind> keys(const Args& args, int s, int kv_head) {
-    return {args.k, args.v, args.table + long(s) * args.table_width, args.block_size, args.kv_heads, kv_head, Kind::bytes(args.d)};
-  }
-  static FUNCTION bool batch_holds(const Args& args, Shared<float> sums) { return lengths_fit(args, sums); }
-  static FUNCTION bool range_holds(const Args& args, int s, KeyRange range, Shared<float> sums) {
-    const int block = range.first / args.block_size, blocks = (range.end + args.block_size - 1) / args.block_size - block;
-    return blocks_exist(args.table + (long(s) * args.table_width + block), blocks, args.blocks, sums);
-  }
-};
-struct FromArrays {
-  using Args = UncachedAttention;
-  using Kind = CacheF32;
-  static FUNCTION int length(const Args& args, int s) { return args.key_bounds[s + 1] - args.key_bounds[s]; }
-  static FUNCTION StepKeys keys(const Args& args, int s, int kv_head) { return step_keys(args, s, kv_head); }
-  static FUNCTION bool batch_holds(const Args& args, Shared<float> sums) { return step_holds(args, sums); }
-  static FUNCTION bool range_holds(const Args&, int, KeyRange, Shared<float>) { return true; }
-};
-
 // What registers allow: keys at a time, and how many parts of the queries; the others are in shared memory.
 template <int STEPS, int PARTS>
 struct Room {
   enum { full = STEPS * PARTS > 12, keys = STEPS > 4 ? 16 : 32, parts = full ? 1 : PARTS };
   enum { part = QUERY_WARPS * STEPS * WARP, shared = full ? (PARTS - parts) * part : 1 };
 };
-
-// 64 rows of a sequence, or fewer.
-struct QueryTile {
-  int sequence, row, rows; // sequence −1: there is no such tile
-};
-
-FUNCTION QueryTile query_tile(int tile, Global<const int> bounds, int sequences) {
-  for (int s = 0; s < sequences; s++) {
-    const int first = bounds[s], rows = bounds[s + 1] - first, tiles = (rows + QUERY_ROWS - 1) / QUERY_ROWS;
-    const int left = rows - tile * QUERY_ROWS;
-    if (tile < tiles) return {s, first + tile * QUERY_ROWS, left < QUERY_ROWS ? left : QUERY_ROWS};
-    tile -= tiles;
-  }
-  return {-1, 0, 0};
-}
 
 // Where an eight of a key's head is in shared memory: keys that a warp reads together meet no bank twice.
 template <int EIGHTS>
@@ -105,14 +65,15 @@ struct TwoRows {
 
 // ks, vs: [parts, TILE_KEYS, EIGHTS]. scales: of keys and of values [2, TILE_KEYS]. spare: of the queries [parts, warps, STEPS, WARP].
 template <int STEPS, int PARTS, class Source>
-FUNCTION void attend_rows(const typename Source::Args& args, QueryTile tile, int head, KeyRange range, Shared<Uint4> ks, Shared<Uint4> vs,
-                          Shared<float> scales, Shared<Uint4> spare) {
+FUNCTION void attend_rows(const typename Source::Args& args, QueryTile tile, Shared<Uint4> ks, Shared<Uint4> vs, Shared<float> scales,
+                          Shared<Uint4> spare) {
   using Kind = typename Source::Kind;
   constexpr int EIGHTS = 2 * STEPS, KEY_PARTS = PARTS < CacheParts<Kind>::count ? PARTS : CacheParts<Kind>::count;
   using Has = Room<STEPS, PARTS>;
   constexpr int TILE_KEYS = Has::keys, KEPT = Has::parts;
   constexpr int PART = TILE_KEYS * EIGHTS;
-  const int d = args.d, s = tile.sequence, length = Source::length(args, s);
+  const KeyRange range = tile.keys;
+  const int d = args.d, s = tile.sequence, length = Source::length(args, s), head = block_index() % args.heads;
   const auto keys = Source::keys(args, s, int(long(head) * args.kv_heads / args.heads));
   const int step = args.heads * d;
   const long mine = (long(tile.row + warp() * 16) * args.heads + head) * d;
@@ -222,27 +183,6 @@ FUNCTION void attend_rows(const typename Source::Args& args, QueryTile tile, int
     }
 }
 
-// A block per tile and head; grids may have tiles too many: their number depends on the sequences.
-template <int STEPS, int PARTS, class Source>
-FUNCTION void attention_tile(const typename Source::Args& args, Shared<float> sums, Shared<Uint4> ks, Shared<Uint4> vs,
-                             Shared<float> scales, Shared<Uint4> spare) {
-  bool right = bounds_rise(args.bounds, args.sequences, args.rows, sums) && Source::batch_holds(args, sums + QUERY_WARPS);
-  QueryTile tile = {-1, 0, 0};
-  KeyRange range = {0, 0};
-  if (right) {
-    tile = query_tile(block_index() / args.heads, args.bounds, args.sequences);
-    if (tile.sequence < 0) return;
-    const int length = Source::length(args, tile.sequence), position = length - args.bounds[tile.sequence + 1] + tile.row;
-    range = {first_key(position, args.window), args.causal ? position + tile.rows : length};
-    right = Source::range_holds(args, tile.sequence, range, sums + 3 * QUERY_WARPS);
-  }
-  if (!right) {
-    if (thread_index() == 0) flag(args.fault, args.op, OUT_OF_RANGE);
-    return;
-  }
-  attend_rows<STEPS, PARTS, Source>(args, tile, block_index() % args.heads, range, ks, vs, scales, spare);
-}
-
 // The numbers: parts; elements of a head, at most.
 #define ATTENTION_TILE(parts, elements, Source, kernel)                                                                \
   KERNEL_OF(kernel, Source::Args, QUERY_WARPS * WARP, parts == 1 && elements == 64 ? 3 : 2) {                          \
@@ -253,7 +193,8 @@ FUNCTION void attention_tile(const typename Source::Args& args, Shared<float> su
     SHARED(Uint4, vs, KEY_PARTS * Has::keys * elements / 8);                                                           \
     SHARED(float, scales, 2 * Has::keys);                                                                              \
     SHARED(Uint4, spare, Has::shared);                                                                                 \
-    attention_tile<elements / 16, parts, Source>(args, sums, ks, vs, scales, spare);                                   \
+    const QueryTile tile = checked_tile<QUERY_ROWS, Source>(args, sums);                                               \
+    if (tile.sequence >= 0) attend_rows<elements / 16, parts, Source>(args, tile, ks, vs, scales, spare);              \
   }
 #define ATTENTION_TILES(Kind, name)                                       \
   ATTENTION_TILE(3, 64, FromCache<Kind>, attention_tile_3_64_##name)      \

@@ -26,13 +26,6 @@ struct ExactParts<Dense<Bf16>> {
   enum { count = 1 };
 };
 
-// Row i of all tiles, as a row of y; −1: none.
-template <class Weights>
-FUNCTION int row_of_y(const TileLinear<Weights>& args, int i) {
-  if (i >= args.of.rows) return -1;
-  return args.experts.rows ? args.experts.rows[i] : i;
-}
-
 // Chunks in shared memory: two, if 48 KiB have room. While one is multiplied, the next one is decoded.
 template <int X_PARTS, int W_PARTS, int ROWS, int COLUMNS>
 struct Buffers {

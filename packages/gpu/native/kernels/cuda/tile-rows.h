@@ -1,7 +1,7 @@
 // Rows of a matrix on their way to tensor cores: loaded as stored, decoded when the chunk before has been multiplied, as parts of bf16
 // in shared memory.
 #pragma once
-#include "../formats/every.h"
+#include "../row-eight.h"
 #include "bf16-parts.h"
 
 namespace quern {
@@ -12,44 +12,6 @@ constexpr int WARPS_DOWN = 2, WARPS_ACROSS = 4, TILE_THREADS = WARPS_DOWN * WARP
 
 // Where eight values of a row are in shared memory: rows that a warp reads together meet no bank twice.
 FUNCTION int eight_at(int row, int eight) { return row * EIGHTS + (eight ^ (row / 2 % EIGHTS)); }
-
-// Eight values of a row, of a matrix with rows of `depth`: loaded as stored, decoded when they are needed.
-template <class Matrix>
-struct RowEight;
-
-template <class Format>
-struct RowEight<Dense<Format>> {
-  static constexpr int WORDS = int(sizeof(typename Format::Stored)) * 2;
-  unsigned words[WORDS];
-
-  static FUNCTION bool loads_wide(Dense<Format> matrix, int depth) { return depth % 8 == 0 && aligned(matrix.values); }
-  // Values at .. at + 7; 0 where fewer than that are left. `wide`: loads_wide.
-  FUNCTION void load(Dense<Format> matrix, long at, bool wide, int left) {
-    UNROLL for (int i = 0; i < WORDS; i++) words[i] = 0;
-    if (wide && left > 0)
-      UNROLL for (int i = 0; i < WORDS; i += 4) {
-        const Uint4 four = as<const Uint4>(matrix.values + at)[i / 4];
-        UNROLL for (int j = 0; j < 4; j++) words[i + j] = four[j];
-      }
-    else
-      UNROLL for (int i = 0; i < 8; i++)
-        if (i < left) words[i * WORDS / 8] |= Format::bits(matrix.values[at + i]) << i * WORDS * 4 % 32;
-  }
-  FUNCTION Eight values(int) const {
-    Eight eight;
-    UNROLL for (int i = 0; i < 8; i++) eight.values[i] = Format::of_bits(words[i * WORDS / 8] >> i * WORDS * 4 % 32);
-    return eight;
-  }
-};
-
-template <class Format>
-struct RowEight<Blocks<Format>> {
-  StoredEight stored;
-
-  static FUNCTION bool loads_wide(Blocks<Format>, int) { return true; }
-  FUNCTION void load(Blocks<Format> matrix, long at, bool, int left) { stored = left > 0 ? matrix.stored(at) : StoredEight{}; }
-  FUNCTION Eight values(int at) const { return Blocks<Format>::decoded(stored, at % GROUP); }
-};
 
 // Eight values, the first at place `k` of the row, as PARTS numbers of bf16; at: their place in each part of PART.
 template <int PARTS, int PART, class Matrix>

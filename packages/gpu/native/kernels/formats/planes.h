@@ -17,7 +17,7 @@
 namespace quern {
 namespace gpu {
 
-constexpr int GROUP = 32;
+CONSTANT int GROUP = 32;
 
 // The planes of a weight [rows, groups · 32].
 struct Planes {
@@ -94,7 +94,7 @@ FUNCTION unsigned power_with_ones_at(int at) { return unsigned(150 - at) << 23; 
 // The bits of quant i, and what they stand for.
 template <class Format, bool INTEGERS>
 struct QuantAt {
-  static FUNCTION float of(const Group<Format>& group, int i) {
+  static FUNCTION float of(THREAD const Group<Format>& group, int i) {
     constexpr int LOW = Format::LOW, HIGH = Format::HIGH;
     unsigned bits = group.low.values[i * LOW / 32] >> i * LOW % 32 & ((1u << LOW) - 1);
     if (HIGH > 0) bits |= (group.high.values[i * HIGH / 32] >> i * HIGH % 32 & ((1u << HIGH) - 1)) << LOW;
@@ -105,7 +105,7 @@ struct QuantAt {
 // exponent: no shift, no conversion. The subtraction does not round.
 template <class Format>
 struct QuantAt<Format, true> {
-  static FUNCTION float of(const Group<Format>& group, int i) {
+  static FUNCTION float of(THREAD const Group<Format>& group, int i) {
     constexpr int LOW = Format::LOW, HIGH = Format::HIGH;
     const int place = i * LOW % 32, down = place + LOW + HIGH <= 23 ? 0 : 16, at = place - down;
     unsigned base = power_with_ones_at(at) ^ unsigned(Format::FLIP) << at;
