@@ -1,8 +1,8 @@
 // What goes wrong with a GPU, on the emulated device.
 import './emulated.js';
 import type { Backend } from '@quern/core';
+import { withSettings } from '../../gpu/test/settings.js';
 import { createBackend } from '../src/index.js';
-import { withSettings } from './settings.js';
 
 /** x / ‖x‖ of one row. */
 async function normalised(backend: Backend, x: readonly number[]): Promise<number[]> {

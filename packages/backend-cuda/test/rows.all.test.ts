@@ -2,10 +2,10 @@
 import './emulated.js';
 import { knownCodecs } from '@quern/conformance';
 import type { Backend, Weight } from '@quern/core';
+import { withSettings } from '../../gpu/test/settings.js';
 import { ggufFormats } from '../src/formats.js';
 import { createBackend } from '../src/index.js';
 import { bf16Matrix, blockMatrix, load, type Matrix, uniform } from './matrices.js';
-import { withSettings } from './settings.js';
 
 const [N, K] = [70, 512];
 

@@ -23,21 +23,31 @@ const isas =
     ? ['scalar', 'neon', 'dotprod', 'i8mm']
     : ['scalar', 'avx2', 'avx512', 'avx512-vnni', 'avx512-bf16', 'amx'];
 
-/** backend-cuda on the emulated device, with products of floats. Those with blocks sum quants before they multiply with scales. */
-async function emulatedGpu(): Promise<TestedBackend> {
+/**
+ * A GPU backend on the emulated device, with products of floats. Those with blocks sum quants before they multiply with
+ * scales.
+ */
+const emulatedGpu = (name: string, createBackend: () => Promise<Backend>): TestedBackend => ({
+  name,
+  slack: float32Slack,
+  rounding: { q8: 1e-5, f16: 0 },
+  open: createBackend,
+});
+
+async function emulatedGpus(): Promise<TestedBackend[]> {
   await import('../../backend-cuda/test/emulated.js');
-  const { createBackend } = await import('../../backend-cuda/src/index.js');
-  return {
-    name: 'an emulated GPU',
-    slack: float32Slack,
-    rounding: { q8: 1e-5, f16: 0 },
-    open: () => createBackend({ precision: 'exact' }),
-  };
+  await import('../../backend-metal/test/emulated.js');
+  const cuda = await import('../../backend-cuda/src/index.js');
+  const metal = await import('../../backend-metal/src/index.js');
+  return [
+    emulatedGpu('an emulated GPU of NVIDIA', () => cuda.createBackend({ precision: 'exact' })),
+    emulatedGpu('an emulated GPU of Apple', () => metal.createBackend()),
+  ];
 }
 
 /**
- * The reference backend, and the CPU backend with every instruction set of this machine; with `npm run test:all` an emulated
- * GPU.
+ * The reference backend, and the CPU backend with every instruction set of this machine; with `npm run test:all`
+ * emulated GPUs.
  */
 export async function testedBackends(): Promise<TestedBackend[]> {
   const tested: TestedBackend[] = [
@@ -55,6 +65,6 @@ export async function testedBackends(): Promise<TestedBackend[]> {
     } catch (error) {
       console.warn(`skipped: cpu ${isa}: ${(error as Error).message}`);
     }
-  if (exhaustive) tested.push(await emulatedGpu());
+  if (exhaustive) tested.push(...(await emulatedGpus()));
   return tested;
 }

@@ -1,6 +1,8 @@
 #include "metal/kernel-archive.h"
 
+#include <errno.h>
 #include <stdint.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -39,6 +41,10 @@ static Object url_of(const std::string& path) { return file_url(Runtime::get().c
 KernelArchive::KernelArchive(Object device, const std::string& folder, const std::string& key) {
   if (folder.empty()) return;
   path_ = (fs::path(folder) / ("kernels-" + hash_of(key))).string();
+  std::error_code failed;
+  fs::create_directories(folder, failed);
+  if (failed) return give_up(failed.message());
+  if (access(folder.c_str(), W_OK) != 0) return give_up(strerror(errno));
   const Pool pool;
   if (is_whole(path_)) open(device, true);
   if (!archive_) open(device, false);
@@ -66,8 +72,6 @@ void KernelArchive::save() {
   if (!std::exchange(changed_, false)) return;
   const Pool pool;
   std::error_code failed;
-  fs::create_directories(fs::path(path_).parent_path(), failed);
-  if (failed) return give_up(failed.message());
   const std::string made = path_ + "." + std::to_string(getpid());
   Object error = nullptr;
   if (!serialize(archive_.get(), url_of(made), &error)) return give_up(told(error));

@@ -8,6 +8,10 @@
 #include "formats/every.h"
 #include "gate-up.h"
 
+#if !defined(STAGED_ROWS)
+#define STAGED_ROWS 2 // of x that are in shared memory at a time
+#endif
+
 namespace quern {
 namespace gpu {
 
@@ -19,7 +23,7 @@ CONSTANT int STAGED_ROW = WARP * GROUP_PITCH;
 // Rows of x that a warp has in shared memory, and Float4s of all warps.
 template <int ROWS>
 struct Staged {
-  enum { rows = ROWS < 2 ? ROWS : 2, of_warp = rows * STAGED_ROW, count = PRODUCT_WARPS * of_warp };
+  enum { rows = ROWS < STAGED_ROWS ? ROWS : STAGED_ROWS, of_warp = rows * STAGED_ROW, count = PRODUCT_WARPS * of_warp };
 };
 
 // x[at .. at + 4)

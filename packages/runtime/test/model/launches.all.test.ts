@@ -2,7 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { withSettings } from '../../../backend-cuda/test/settings.js';
+import { withSettings } from '../../../gpu/test/settings.js';
 import { loadModel } from '../../src/index.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'quern-launches-'));

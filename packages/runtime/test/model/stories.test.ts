@@ -90,25 +90,28 @@ describeCpu.each(cpuLevels)('200 greedy tokens of a trained model, on backend-cp
 
 const describeEmulated = hasSharedData && exhaustive ? describe : describe.skip;
 
-describeEmulated('200 greedy tokens of a trained model, on an emulated GPU', () => {
-  const onGpu = async (run: (backend: Backend) => Promise<void>) => {
-    await import('../../../backend-cuda/test/emulated.js');
-    const { createBackend } = await import('../../../backend-cuda/src/index.js');
-    using backend = await createBackend();
-    await run(backend);
-  };
+describeEmulated.each(['cuda', 'metal'])(
+  '200 greedy tokens of a trained model, on an emulated GPU: %s',
+  (name) => {
+    const onGpu = async (run: (backend: Backend) => Promise<void>) => {
+      await import(`../../../backend-${name}/test/emulated.js`);
+      const { createBackend } = await import(`../../../backend-${name}/src/index.js`);
+      using backend = await createBackend();
+      await run(backend);
+    };
 
-  test.each([allVariants[0]!, allVariants[3]!])(
-    '%s',
-    (_, options) => onGpu((backend) => tellStory(backend, options)),
-    300_000,
-  );
+    test.each([allVariants[0]!, allVariants[3]!])(
+      '%s',
+      (_, options) => onGpu((backend) => tellStory(backend, options)),
+      300_000,
+    );
 
-  test(
-    'three at once, paged cache, replayed',
-    () => onGpu((backend) => tellStories(backend, allVariants[2]![1])),
-    300_000,
-  );
+    test(
+      'three at once, paged cache, replayed',
+      () => onGpu((backend) => tellStories(backend, allVariants[2]![1])),
+      300_000,
+    );
 
-  test('prompt in chunks of 7', () => onGpu((backend) => endStory(backend, { prefillChunk: 7 })), 300_000);
-});
+    test('prompt in chunks of 7', () => onGpu((backend) => endStory(backend, { prefillChunk: 7 })), 300_000);
+  },
+);

@@ -1,13 +1,11 @@
 // The driver's functions for work in streams: copies, events, launches, graphs. cuda-driver.cc has the others.
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <chrono>
 
 #include "emulated/cuda/driver-context.h"
+#include "emulated/file-changes.h"
 #include "emulated/kernel.h"
 #include "emulated/pointers.h"
 
@@ -55,12 +53,6 @@ bool is_pinned(const void* address) {
 
 void need_pinned(const void* address) {
   if (!device().pinned.holds(address)) fault("pinned memory was freed before its copy was done");
-}
-
-// As another process might while a weight is loaded. False: there is no such file.
-bool changes_files() {
-  const char *const cut = getenv("QUERN_EMULATED_CUTS"), *const touched = getenv("QUERN_EMULATED_TOUCHES");
-  return (!cut || truncate(cut, 4096) == 0) && (!touched || utimensat(AT_FDCWD, touched, nullptr, 0) == 0);
 }
 
 using Clock = std::chrono::steady_clock;

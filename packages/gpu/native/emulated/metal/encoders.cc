@@ -1,6 +1,7 @@
 // Encoders of launches and of copies.
 #include <string.h>
 
+#include "emulated/file-changes.h"
 #include "emulated/metal/objects.h"
 #include "emulated/pointers.h"
 
@@ -72,6 +73,7 @@ void need_within(const BufferObject& buffer, Natural offset, Natural bytes) {
 
 void copy(Object self, Selector, Object from, Natural from_offset, Object to, Natural to_offset, Natural bytes) {
   const Kept<BufferObject> source(&as_a<BufferObject>(from)), target(&as_a<BufferObject>(to));
+  if (!changes_files()) fault("QUERN_EMULATED_CUTS or QUERN_EMULATED_TOUCHES: there is no such file");
   need_within(*source.get(), from_offset, bytes);
   need_within(*target.get(), to_offset, bytes);
   as_a<EncoderObject>(self).open().commands.push_back([=] {

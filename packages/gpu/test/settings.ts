@@ -1,7 +1,7 @@
 /** Of jest.environment.mjs. */
 declare function setNativeEnvironment(name: string, value: string | undefined): void;
 
-/** Runs `act` with settings of the emulated device (cuda-driver.cc). */
+/** Runs `act` with settings of the emulated device (packages/gpu/native/emulated). */
 export async function withSettings(
   settings: Readonly<Record<string, string>>,
   act: () => Promise<void>,
