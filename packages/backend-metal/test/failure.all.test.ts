@@ -25,7 +25,6 @@ test.each([
   ],
   [{ QUERN_EMULATED_FAMILIES: '1005' }, 0, /does not belong to the family Metal 3/],
   [{ QUERN_EMULATED_UNIFIED: '0' }, 0, /has memory of its own/],
-  [{ QUERN_METAL_LIBRARY: 'libnot-there.so' }, 0, /Metal was not found: libnot-there\.so/],
 ])('%j, device %d: UNSUPPORTED', (settings, device, message) =>
   withSettings(settings as unknown as Record<string, string>, async () => {
     await expect(createBackend({ device })).rejects.toMatchObject({
@@ -34,6 +33,17 @@ test.each([
     });
   }),
 );
+
+test('no such library in the place of Metal', async () => {
+  const before = process.env.QUERN_METAL_LIBRARY;
+  process.env.QUERN_METAL_LIBRARY = 'libnot-there.so';
+  const made = createBackend();
+  process.env.QUERN_METAL_LIBRARY = before;
+  await expect(made).rejects.toMatchObject({
+    code: 'UNSUPPORTED',
+    message: expect.stringMatching(/^Metal was not found: libnot-there\.so/),
+  });
+});
 
 test.each([
   [{ device: -1 }, /device must be a whole number/],
@@ -117,7 +127,7 @@ test('the working set is exceeded', async () => {
   buffer().dispose();
 });
 
-test('nothing of Metal is left when a backend goes', async () => {
+test('nothing is left when a backend goes but its queue, which goes, and its device', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'quern-alive-'));
   const file = join(folder, 'alive');
   await withSettings({ QUERN_EMULATED_ALIVE: file }, async () => {
@@ -131,6 +141,6 @@ test('nothing of Metal is left when a backend goes', async () => {
       } catch {}
     }
   });
-  expect(readFileSync(file, 'utf8')).toBe('MTLDevice 1\n');
+  expect(readFileSync(file, 'utf8')).toBe('MTLCommandQueue 1, MTLDevice 1\n');
   rmSync(folder, { recursive: true });
 });

@@ -38,13 +38,22 @@ static bool is_whole(const std::string& path) {
 
 static Object url_of(const std::string& path) { return file_url(Runtime::get().class_named("NSURL"), string_of(path)); }
 
+// Empty: files can be made in the folder, which is made if it is not there.
+static std::string why_unwritable(const std::string& folder) {
+  std::error_code failed;
+  fs::create_directories(folder, failed);
+  if (failed) return failed.message();
+  return access(folder.c_str(), W_OK) == 0 ? "" : strerror(errno);
+}
+
 KernelArchive::KernelArchive(Object device, const std::string& folder, const std::string& key) {
   if (folder.empty()) return;
   path_ = (fs::path(folder) / ("kernels-" + hash_of(key))).string();
-  std::error_code failed;
-  fs::create_directories(folder, failed);
-  if (failed) return give_up(failed.message());
-  if (access(folder.c_str(), W_OK) != 0) return give_up(strerror(errno));
+  const std::string why = why_unwritable(folder);
+  if (!why.empty()) {
+    give_up(why);
+    return;
+  }
   const Pool pool;
   if (is_whole(path_)) open(device, true);
   if (!archive_) open(device, false);

@@ -86,10 +86,12 @@ void CommandBufferObject::complete() {
     } catch (const Fault& fault) {
       queue->failure = fault.what();
     }
+    for (const auto& encoder : next->encoders) encoder->commands.clear(); // with the buffers that they hold
     next->failure = queue->failure;
     next->end = now();
     next->done = true;
   }
+  if (queue->waiting.empty()) tell_byte("QUERN_EMULATED_WAITS");
 }
 
 }  // namespace quern::gpu
