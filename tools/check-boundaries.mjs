@@ -11,6 +11,7 @@ const allowed = {
   'backend-cpu': ['core', 'native-runtime'],
   gpu: [],
   'backend-cuda': ['core', 'native-runtime'],
+  'backend-metal': ['core', 'native-runtime'],
   quant: ['core'],
   models: ['core', 'quant'],
   runtime: ['core', 'quant', 'models'],

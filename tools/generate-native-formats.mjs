@@ -1,4 +1,4 @@
-// Writes the native backends' lists of weight formats from the table of @quern/quant. backend-cuda: the formats of
+// Writes the native backends' lists of weight formats from the table of @quern/quant. GPU backends: the formats of
 // packages/gpu/native/kernels/formats/every.h. backend-cpu: from the files of a format in packages/backend-cpu/native/kernels:
 //
 //   scalar/decode/NAME.h                        blocks to floats: the backend reads the format
@@ -100,6 +100,7 @@ const files = {
   [`${kernels}generated/simd-formats.h`]: `${made}#pragma once\n${includes('simd/formats', packed)}`,
   [at('../packages/backend-cpu/src/formats.ts')]: manifest(formats),
   [at('../packages/backend-cuda/src/formats.ts')]: manifest(gpuFormats()),
+  [at('../packages/backend-metal/src/formats.ts')]: manifest(gpuFormats()),
 };
 
 const check = process.argv.includes('--check');

@@ -1,4 +1,4 @@
-// npm runs this in backend-cuda before and after packing (`prepack`, `postpack --restore`): the addon's sources in
+// npm runs this in GPU backends before and after packing (`prepack`, `postpack --restore`): the addon's sources in
 // packages/gpu, which is not published, are copied to gpu/. The emulated device and the tests stay behind.
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,5 +9,5 @@ const to = join(process.cwd(), 'gpu');
 
 rmSync(to, { recursive: true, force: true });
 if (!process.argv.includes('--restore'))
-  for (const part of ['gpu', 'kernels', 'dialect'])
+  for (const part of ['gpu', 'kernels', 'dialect', 'metal-source.mjs'])
     cpSync(join(from, part), join(to, part), { recursive: true });

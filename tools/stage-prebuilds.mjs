@@ -23,7 +23,7 @@ function stage(name, source, to) {
   return source;
 }
 
-for (const name of ['backend-cpu', 'backend-cuda', 'quant']) {
+for (const name of ['backend-cpu', 'backend-cuda', 'backend-metal', 'quant']) {
   const folder = join(root, 'packages', name);
   const file = `${name.replaceAll('-', '_')}.node`;
   for (const target of readdirSync(join(folder, 'npm'))) {

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { buildEmulated } from '../../packages/backend-cuda/test/build-emulated.mjs';
+import { buildEmulated as buildEmulatedMetal } from '../../packages/backend-metal/test/build-emulated.mjs';
 import { runGuide } from '../guide/run.mjs';
 import { hasKernels } from '../has-kernels.mjs';
 import { packageManager, root } from '../setup.mjs';
@@ -30,6 +31,7 @@ const libraries = [
   'native-runtime',
   'backend-cpu',
   'backend-cuda',
+  'backend-metal',
   'demo-model',
 ];
 const names = libraries.map((name) => `@quern/${name}`);
@@ -51,6 +53,7 @@ async function attempt(name, act) {
 
 const emulated = buildEmulated();
 const onEmulated = { QUERN_CUDA_LIBRARY: emulated.QUERN_CUDA_LIBRARY };
+const onEmulatedMetal = { ...buildEmulatedMetal(), QUERN_METAL_CACHE: '' };
 /** No test depends on a GPU of this machine. */
 const noDriver = { QUERN_CUDA_LIBRARY: 'libnot-there.so' };
 Object.assign(process.env, noDriver);
@@ -111,6 +114,7 @@ async function installApp(origin) {
     'quern',
     '@quern/backend-cpu',
     '@quern/backend-cuda',
+    '@quern/backend-metal',
     '@quern/backend-reference',
     '@quern/conformance',
     '@quern/runtime',
@@ -185,24 +189,52 @@ const sources = (folder) =>
     .filter(({ name }) => name.endsWith('.cc'))
     .map(({ parentPath, path = parentPath, name }) => join(path, name));
 
-/** backend-cuda: its sources are complete; it says why there is no device; it computes on the emulated GPU. */
-async function checkCuda() {
-  const quern = join(app, 'node_modules/.bin/quern');
-  const cuda = join(app, 'node_modules/@quern/backend-cuda');
-  await attempt('the sources of backend-cuda', async () => {
-    const files = sources(cuda);
-    const folders = [join(cuda, 'gpu'), join(cuda, 'native'), join(cuda, '../native-runtime/native')];
+/** The sources of a GPU backend are complete, and so is the program that builds it. */
+async function checkGpuSources(name) {
+  const folder = join(app, 'node_modules/@quern', name);
+  await attempt(`the sources of ${name}`, async () => {
+    const files = sources(folder);
+    const folders = [join(folder, 'gpu'), join(folder, 'native'), join(folder, '../native-runtime/native')];
     const flags = ['-M', '-MF', '/dev/null', '-std=c++20', '-DQUERN_KERNEL_ARGUMENTS'];
-    const refused = await run('c++', [...flags, ...folders.map((folder) => `-I${folder}`), ...files]).catch(
+    const refused = await run('c++', [...flags, ...folders.map((each) => `-I${each}`), ...files]).catch(
       ({ stderr }) => stderr.split('\n').filter((line) => line.includes('error:')),
     );
     if (files.length < 10) return [`there are only ${files.length}: ${files.join(', ')}`];
     return Array.isArray(refused) ? refused : [];
   });
-  await attempt('the program that builds backend-cuda', async () => {
-    const refused = await run(join(app, 'node_modules/.bin/quern-backend-cuda'), []).catch((error) => error);
-    return expectText(refused.stderr, /^usage: quern-backend-cuda build/);
+  await attempt(`the program that builds ${name}`, async () => {
+    const refused = await run(join(app, `node_modules/.bin/quern-${name}`), []).catch((error) => error);
+    return expectText(refused.stderr, new RegExp(`^usage: quern-${name} build`));
   });
+}
+
+/** backend-metal on this system: it says what it needs; it computes on the emulated GPU. */
+async function checkMetal() {
+  await checkGpuSources('backend-metal');
+  await attempt("the text of backend-metal's kernels", async () => {
+    const { stdout } = await run(process.execPath, [
+      join(app, 'node_modules/@quern/backend-metal/gpu/metal-source.mjs'),
+    ]);
+    return expectText(stdout, /\[\[kernel\]\] void/);
+  });
+  for (const file of ['metal.mjs', 'metal.cjs'])
+    await attempt(`backend-metal: ${file}`, async () => {
+      const { stdout } = await run(process.execPath, [file], { env: onEmulatedMetal });
+      return expectText(stdout, /^UNSUPPORTED: Metal was not found: libnot-there\.so: .*\nmetal:0: 4,6\n$/);
+    });
+  await attempt('without Metal: a line of quern devices', async () => {
+    const { stdout } = await run(join(app, 'node_modules/.bin/quern'), ['devices']);
+    return expectText(
+      stdout,
+      /^@quern\/backend-metal: cannot be used: Metal needs macOS 15 or later on Apple silicon; this is .*$/m,
+    );
+  });
+}
+
+/** backend-cuda: it says why there is no device; it computes on the emulated GPU. */
+async function checkCuda() {
+  const quern = join(app, 'node_modules/.bin/quern');
+  await checkGpuSources('backend-cuda');
   report(
     'an addon without kernels is not staged',
     hasKernels(emulated.QUERN_CUDA_BINARY) ? ['the emulated one seems to have kernels'] : [],
@@ -362,6 +394,8 @@ async function main() {
     await runCases('CommonJS', 'commonjs.cjs');
     await checkCommand();
     await checkCuda();
+    await checkMetal();
+    await checkMetal();
     await checkBundles();
     await checkGuide();
     await checkDiscovery(registry.origin);

@@ -1,3 +1,3 @@
 const { createBackend } = require('@quern/backend-cuda');
 
-import('./cuda-case.mjs').then(({ cudaCase }) => cudaCase(createBackend));
+import('./gpu-case.mjs').then(({ gpuCase }) => gpuCase(createBackend, 'QUERN_CUDA_LIBRARY'));

@@ -1,4 +1,4 @@
 import { createBackend } from '@quern/backend-cuda';
-import { cudaCase } from './cuda-case.mjs';
+import { gpuCase } from './gpu-case.mjs';
 
-await cudaCase(createBackend);
+await gpuCase(createBackend, 'QUERN_CUDA_LIBRARY');

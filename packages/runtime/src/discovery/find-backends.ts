@@ -199,7 +199,7 @@ async function backendAt(path: string, options: FindBackendsOptions): Promise<Lo
 }
 
 /** Backends published by this project. */
-const published = ['cpu', 'cuda', 'reference'];
+const published = ['cpu', 'cuda', 'metal', 'reference'];
 
 function notFound(name: string, seen: readonly BackendCandidate[], resolveFrom: string | undefined): string {
   const ours = published.find((own) => name === own || name === `@quern/backend-${own}`);

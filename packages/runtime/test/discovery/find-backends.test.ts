@@ -63,7 +63,7 @@ test('a backend that is not installed: the error lists the installed ones and th
   );
 });
 
-test.each(['cpu', '@quern/backend-cpu', 'cuda', 'reference'])(
+test.each(['cpu', '@quern/backend-cpu', 'cuda', 'metal', 'reference'])(
   '%s is published: the error has the install command',
   async (name) => {
     const command = `npm install @quern/backend-${name.replace('@quern/backend-', '')}`;

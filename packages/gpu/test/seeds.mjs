@@ -1,6 +1,6 @@
 // What the order of threads may not change, on the emulated GPU, once for each seed of that order: the kernels' tests, the
 // conformance kit, logits of transformers, 200 greedy tokens.
-//   node packages/backend-cuda/test/seeds.mjs [seed]…     default: 1 2 3 4 5
+//   node packages/gpu/test/seeds.mjs cuda [seed]…     or metal; default: 1 2 3 4 5
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,13 +8,16 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
-const seeds = process.argv.length > 2 ? process.argv.slice(2) : ['1', '2', '3', '4', '5'];
+const [name, ...given] = process.argv.slice(2);
+const gpus = { cuda: 'NVIDIA', metal: 'Apple' };
+if (!Object.hasOwn(gpus, name)) throw new Error('usage: node packages/gpu/test/seeds.mjs cuda|metal [seed]…');
+const seeds = given.length > 0 ? given : ['1', '2', '3', '4', '5'];
 
 /** [name, arguments of Jest] */
 const parts = [
-  ['conformance', ['packages/backend-cuda/test/conformance']],
-  ['goldens', ['packages/models', '-t', 'emulated']],
-  ['200 greedy tokens', ['packages/runtime/test/model/stories', '-t', 'emulated']],
+  ['conformance', [`packages/backend-${name}/test/conformance`]],
+  ['goldens', ['packages/models', '-t', `emulated GPU of ${gpus[name]}`]],
+  ['200 greedy tokens', ['packages/runtime/test/model/stories', '-t', `emulated GPU: ${name}`]],
 ];
 
 const jest = [
@@ -50,8 +53,8 @@ const { status } = spawnSync('sh', ['packages/gpu/native/test/run.sh', ...seeds]
 });
 process.exitCode = status === 0 ? 0 : 1;
 for (const seed of seeds)
-  for (const [name, patterns] of parts) {
+  for (const [part, patterns] of parts) {
     const [passed, failed] = run(seed, patterns);
-    console.log(`seed ${seed}, ${name}: ${passed} passed, ${failed} failed`);
+    console.log(`seed ${seed}, ${part}: ${passed} passed, ${failed} failed`);
     if (failed > 0 || passed === 0) process.exitCode = 1;
   }
