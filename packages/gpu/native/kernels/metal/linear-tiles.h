@@ -17,6 +17,23 @@ struct FloatTile {
   enum { operands = (ROWS + columns) * pitch, outputs = ROWS * out_pitch, floats = operands > outputs ? operands : outputs };
 };
 
+// The tile of a block. Tiles of rows whose x has `NEAR` bytes together take all columns before the next ones: x is read from memory once,
+// and w once for each such group.
+CONSTANT int NEAR = 4 << 20; // half of the last cache of small chips
+
+struct TilePlace {
+  int row, column; // in tiles
+};
+
+template <int ROWS>
+FUNCTION TilePlace tile_place(int block, int rows, int columns, int depth) {
+  const int row_tiles = (rows + ROWS - 1) / ROWS, column_tiles = (columns + FloatTile<ROWS>::columns - 1) / FloatTile<ROWS>::columns;
+  const int most = NEAR / 4 / ROWS / (depth > 0 ? depth : 1), of_group = most < 1 ? 1 : most < row_tiles ? most : row_tiles;
+  const int group = block / (of_group * column_tiles), first = group * of_group, place = block - first * column_tiles;
+  const int here = row_tiles - first < of_group ? row_tiles - first : of_group;
+  return {first + place % here, place / here};
+}
+
 // ROWS rows of a matrix, `chunk` of k at a time: loads wait in registers while the chunk before is multiplied.
 template <class Matrix, int ROWS>
 struct FloatRows {
@@ -75,8 +92,9 @@ struct FloatSums {
 template <int ROWS, class Weights>
 FUNCTION void float_tile(Shared<float> shared, ARGUMENTS const TileLinear<Weights>& args) {
   using Has = FloatTile<ROWS>;
-  const int depth = args.of.depth, columns = args.of.columns, row_tiles = (args.of.rows + ROWS - 1) / ROWS;
-  const int tile = block_index() % row_tiles, row = tile * ROWS, column = block_index() / row_tiles * Has::columns;
+  const int depth = args.of.depth, columns = args.of.columns;
+  const TilePlace at = tile_place<ROWS>(block_index(), args.of.rows, columns, depth);
+  const int tile = at.row, row = tile * ROWS, column = at.column * Has::columns;
   const int expert = args.experts.rows ? args.experts.of_tile[tile] : 0;
   if (expert < 0) return;
   const int warp_row = warp() % Has::down * Has::DOWN * 8, warp_column = warp() / Has::down * Has::ACROSS * 8;
@@ -116,10 +134,10 @@ FUNCTION void float_tile(Shared<float> shared, ARGUMENTS const TileLinear<Weight
   sums.put(shared + (warp_row * Has::out_pitch + warp_column), Has::out_pitch);
   barrier();
   for (int i = thread_index(); i < ROWS * Has::columns; i += Has::threads) {
-    const int at = row_of_y(args, row + i / Has::columns), to = column + i % Has::columns;
-    if (at < 0 || to >= columns) continue;
+    const int of_y = row_of_y(args, row + i / Has::columns), to = column + i % Has::columns;
+    if (of_y < 0 || to >= columns) continue;
     const float sum = shared[i / Has::columns * Has::out_pitch + i % Has::columns];
-    args.of.y[long(at) * columns + to] = args.of.bias ? sum + args.of.bias[to] : sum;
+    args.of.y[long(of_y) * columns + to] = args.of.bias ? sum + args.of.bias[to] : sum;
   }
 }
 
