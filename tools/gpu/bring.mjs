@@ -1,6 +1,7 @@
 // Prepares gpu-kit/: all that tools/gpu/run.sh needs on a machine with a GPU and without a network, Node included.
-//   node tools/gpu/bring.mjs [--arch 90a,100] [--to gpu-kit] [--emulated]
-// Needs: npm run build, and nvcc. --emulated: an emulated GPU in place of the kernels, for a rehearsal without nvcc.
+//   node tools/gpu/bring.mjs [--arch 90a,100] [--to gpu-kit] [--emulated] [--metal]
+// Needs: npm run build, and nvcc. --emulated: an emulated GPU in place of the kernels, for a rehearsal without nvcc. --metal: for
+// tools/gpu/mac.mjs on this machine; without Node and nvcc.
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
@@ -27,10 +28,12 @@ const { values: flags } = parseArgs({
     arch: { type: 'string', default: '90a' },
     to: { type: 'string' },
     emulated: { type: 'boolean' },
+    metal: { type: 'boolean' },
   },
 });
 const kit = resolve(flags.to ?? join(root, 'gpu-kit'));
-const cuda = join(root, 'packages/backend-cuda');
+const gpu = flags.metal ? 'metal' : 'cuda';
+const backend = join(root, `packages/backend-${gpu}`);
 
 function stop(message) {
   console.error(`bring: ${message}`);
@@ -58,7 +61,7 @@ const ours = {
   conformance: ['dist'],
   'backend-cpu': ['dist', 'build/Release'],
   'backend-reference': ['dist'],
-  'backend-cuda': ['dist'],
+  [`backend-${gpu}`]: ['dist'],
   'demo-model': ['dist', 'model'],
 };
 
@@ -106,18 +109,25 @@ function bringOther(name, from) {
 
 const cmake = (...args) => run('cmake', ...args);
 
-/** The addon with kernels of the wanted architectures alone: each adds about 5 MB. */
-function bringAddon() {
-  const build = join(cuda, flags.emulated ? 'build/emulated' : 'build/kit');
-  const options = flags.emulated
-    ? ['-DQUERN_EMULATED_CUDA=ON', '-DNVCC=NVCC-NOTFOUND']
+/** CMake's options: kernels for NVIDIA's GPUs of the wanted architectures alone, since each adds about 5 MB. */
+function addonOptions() {
+  const emulated = flags.emulated ? [`-DQUERN_EMULATED_${gpu.toUpperCase()}=ON`] : [];
+  if (flags.metal) return emulated;
+  return flags.emulated
+    ? [...emulated, '-DNVCC=NVCC-NOTFOUND']
     : [`-DQUERN_CUDA_ARCHITECTURES=${flags.arch.replaceAll(',', ';')}`];
-  cmake('-S', cuda, '-B', build, ...options);
+}
+
+/** The path of the addon in the kit. */
+function bringAddon() {
+  const build = join(backend, flags.emulated ? 'build/emulated' : 'build/kit');
+  cmake('-S', backend, '-B', build, ...addonOptions());
   cmake('--build', build, '--parallel', '2');
-  const to = join(kit, 'node_modules/@quern/backend-cuda/build/Release');
+  const to = join(kit, `node_modules/@quern/backend-${gpu}/build/Release`);
   mkdirSync(to, { recursive: true });
-  copyFileSync(join(build, 'backend_cuda.node'), join(to, 'backend_cuda.node'));
-  if (flags.emulated) copyFileSync(join(build, 'libemulated_cuda.so'), join(kit, 'libcuda.so'));
+  copyFileSync(join(build, `backend_${gpu}.node`), join(to, `backend_${gpu}.node`));
+  if (flags.emulated) copyFileSync(join(build, `libemulated_${gpu}.so`), join(kit, `lib${gpu}.so`));
+  return join(to, `backend_${gpu}.node`);
 }
 
 /** A program that measures the device without Quern. */
@@ -191,7 +201,8 @@ function writeFacts() {
   const facts = {
     commit: git('rev-parse', '--short', 'HEAD') + (changed ? ' with changes' : ''),
     node: process.version,
-    architectures: flags.emulated ? [] : flags.arch.split(','),
+    backend: gpu,
+    architectures: flags.emulated || flags.metal ? [] : flags.arch.split(','),
     emulated: flags.emulated ?? false,
   };
   writeFileSync(join(kit, 'kit.json'), `${JSON.stringify(facts, null, 2)}\n`);
@@ -217,21 +228,24 @@ function showSizes() {
   const total = [...sizes.values()].reduce((sum, size) => sum + size, 0);
   for (const [part, size] of [...sizes, ['all', total]].sort(([, a], [, b]) => b - a))
     console.log(`${(size / 2 ** 20).toFixed(1).padStart(7)} MiB  ${part}`);
-  console.log(`${relative(process.cwd(), kit) || '.'} is ready: sh tools/gpu/run.sh check`);
+  console.log(
+    `${relative(process.cwd(), kit) || '.'} is ready: ${flags.metal ? 'node tools/gpu/mac.mjs' : 'sh tools/gpu/run.sh'} check`,
+  );
 }
 
-if (!flags.emulated && !has('nvcc'))
+if (!flags.emulated && !flags.metal && !has('nvcc'))
   stop('nvcc was not found: install the CUDA toolkit, or rehearse with --emulated');
 rmSync(kit, { recursive: true, force: true });
 mkdirSync(kit, { recursive: true });
 for (const [name, paths] of Object.entries(ours)) bringOurs(name, paths);
 cpSync(join(dirname(fileURLToPath(import.meta.url)), 'parts'), join(kit, 'parts'), { recursive: true });
-bringAddon();
-const addon = join(kit, 'node_modules/@quern/backend-cuda/build/Release/backend_cuda.node');
-bringLibraries(addon);
-if (!flags.emulated) bringProbe();
-bringNode();
+const addon = bringAddon();
+if (!flags.metal) {
+  bringLibraries(addon);
+  if (!flags.emulated) bringProbe();
+  bringNode();
+  showGlibc(addon);
+}
 bringGoldens();
 writeFacts();
-showGlibc(addon);
 showSizes();

@@ -1,13 +1,13 @@
 // The conformance kit on the device: node conformance.mjs REPORT [PATTERN [SUITE,…]]. Its own process, so that a crash is an answer too.
 import { appendFileSync, writeFileSync } from 'node:fs';
-import { cudaDriver } from '@quern/backend-cuda';
 import { knownCodecs, runConformance } from '@quern/conformance';
+import { createDriver } from './device.mjs';
 
 const [report, pattern, suites] = process.argv.slice(2);
 const log = report.replace(/\.json$/, '.log');
 writeFileSync(log, '');
 const { passed, failed, notSupported, results } = await runConformance({
-  createDriver: () => cudaDriver(),
+  createDriver: () => createDriver(),
   codecs: knownCodecs,
   ...(pattern && { only: { cases: new RegExp(pattern), ...(suites && { suites: suites.split(',') }) } }),
   onResult: ({ suite, name, status }) => appendFileSync(log, `${status} ${suite} › ${name}\n`),

@@ -1,0 +1,72 @@
+// Proof on a Mac: prepares gpu-kit/ with backend-metal, and runs parts, each for at most ten minutes. Results go to gpu-results/.
+//   node tools/gpu/mac.mjs [--small] check ceilings kernels models
+// After npm start. --emulated: on the emulated device, for a rehearsal elsewhere. --kit: another folder. OUT: where results go.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const known = ['check', 'ceilings', 'kernels', 'models'];
+const secondsOfPart = 540;
+
+const { values: flags, positionals: parts } = parseArgs({
+  allowPositionals: true,
+  options: { small: { type: 'boolean' }, emulated: { type: 'boolean' }, kit: { type: 'string' } },
+});
+const odd = parts.find((part) => !known.includes(part));
+if (parts.length === 0 || odd !== undefined) {
+  console.error(
+    `mac: ${odd === undefined ? 'name parts' : `there is no part '${odd}'`}: ${known.join(', ')}`,
+  );
+  process.exit(2);
+}
+if (process.platform !== 'darwin' && !flags.emulated) {
+  console.error(`mac: Metal needs macOS; this is ${process.platform}: rehearse with --emulated`);
+  process.exit(2);
+}
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const kit = resolve(flags.kit ?? join(root, 'gpu-kit'));
+const out = resolve(process.env.OUT ?? join(root, 'gpu-results'));
+const bring = [
+  join(root, 'tools/gpu/bring.mjs'),
+  '--metal',
+  '--to',
+  kit,
+  ...(flags.emulated ? ['--emulated'] : []),
+];
+execFileSync(process.execPath, bring, { stdio: 'inherit' });
+mkdirSync(out, { recursive: true });
+
+const library = join(kit, 'libmetal.so');
+const environment = {
+  ...process.env,
+  OUT: out,
+  QUERN_GPU_DETAILS: out,
+  ...(flags.small && { QUERN_GPU_SMALL: '1' }),
+  ...(existsSync(library) && { QUERN_METAL_LIBRARY: library, QUERN_METAL_CACHE: '' }),
+};
+
+/** A part ends by itself; a kernel that hangs does not. */
+function run(part) {
+  const env = {
+    ...environment,
+    QUERN_GPU_END: String(Date.now() / 1000 + secondsOfPart),
+    QUERN_GPU_FOLLOWING: '0',
+  };
+  const { status } = spawnSync(process.execPath, ['--no-warnings', join(kit, `parts/${part}.mjs`)], {
+    env,
+    stdio: 'inherit',
+    timeout: 1000 * (secondsOfPart + 20),
+    killSignal: 'SIGKILL',
+  });
+  if (status === null) console.error(`${part} was stopped: it did not end in time`);
+  return status === 0;
+}
+
+const whole = parts.map((part) => {
+  console.log(`== ${part}`);
+  return run(part);
+});
+process.exitCode = whole.every(Boolean) ? 0 : 1;
