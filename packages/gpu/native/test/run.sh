@@ -14,6 +14,15 @@ each() { xargs -P 2 -I {} sh -c "$1"; }
 
 ls emulated/*.cc emulated/cuda/*.cc | each "$cxx $flags -c {} -o $build/\$(basename -s .cc {}).o"
 ls test/*-test.cc | xargs -n 1 basename -s .cc | each "$cxx $flags test/{}.cc $build/*.o -o $build/{}"
+# Metal's classes have no part in the other tests: they take the place of NVIDIA's driver.
+metal="-I../../backend-metal/native -I../../native-runtime/native"
+mkdir -p "$build/metal"
+ls emulated/metal/*.cc ../../native-runtime/native/quern/failure.cc | grep -v kernels.cc |
+  each "$cxx $flags $metal -c {} -o $build/metal/\$(basename -s .cc {}).o"
+common=$(ls emulated/*.cc | xargs -n 1 basename -s .cc | sed "s|.*|$build/&.o|")
+$cxx $flags $metal test/metal/classes-test.cc $common "$build"/metal/*.o -o "$build/classes-test"
+"$build/classes-test"
+
 for seed in ${*:-${QUERN_EMULATED_SEED:-$(date +%s)}}; do
   echo "QUERN_EMULATED_SEED=$seed"
   export QUERN_EMULATED_SEED="$seed"
