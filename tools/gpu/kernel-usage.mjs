@@ -1,10 +1,12 @@
 // Registers, shared memory and spills of each kernel, as ptxas tells: the marked table of docs/cuda.md.
 //   node tools/gpu/kernel-usage.mjs [--arch 90a | all] [--also 80,120] [--check]
 // --also: architectures that are compiled too, and not in the table. Two at a time.
-// Fails if a kernel spills, if a hot one has a stack frame (an array indexed at run time), or if ptxas gives up on asynchronous tensor products (C7508, C7510, C7514 and others of them). --check: also if the table is stale;
-// without nvcc it says that nothing was checked.
+// Fails if a kernel spills, if a hot one has a stack frame (an array indexed at run time), or if ptxas gives up on asynchronous tensor products (C7508, C7510, C7514 and others of them). --check: also if the table is stale. The
+// table names the hash of the code that it is of: --check compiles nothing where that is the same; otherwise, without nvcc, it says that
+// nothing was checked.
 import { execFile, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -160,6 +162,32 @@ function aligned(table) {
   );
 }
 
+/** Headers that nvcc reads. */
+const isOfCuda = (path) =>
+  /\.h$/.test(path) &&
+  !/^kernels\/metal|^dialect\/(host|arguments|declared|metal|metal-simdgroup|simdgroup|error-function)\.h$/.test(
+    path,
+  );
+
+/** Of the kernels' code, without comments and spaces. */
+function hashOfCode() {
+  const native = join(root, 'packages/gpu/native');
+  const hash = createHash('sha256');
+  for (const folder of ['dialect', 'kernels'])
+    for (const name of readdirSync(join(native, folder), { recursive: true }).map(String).sort()) {
+      const path = `${folder}/${name}`;
+      if (!isOfCuda(path)) continue;
+      const code = readFileSync(join(native, path), 'utf8').replace(/\/\/.*/g, '');
+      hash.update(`${path} ${code.replace(/\s+/g, '')}\n`);
+    }
+  return hash.digest('hex').slice(0, 16);
+}
+
+const ofCode = `The code's hash: ${hashOfCode()}.`;
+if (flags.check && readFileSync(page, 'utf8').includes(ofCode)) {
+  console.log('kernel usage: the table of docs/cuda.md is of this code');
+  process.exit(0);
+}
 const version = nvccVersion();
 if (version === undefined) {
   console.log('kernel usage: nvcc is not installed; the table of docs/cuda.md was not checked');
@@ -170,11 +198,11 @@ const usages = texts.map(usageOf).slice(0, architectures.length);
 const faults = compiled.flatMap((each, i) => faultsOf(each, texts[i], usageOf(texts[i])));
 for (const fault of faults) console.error(fault);
 const names = architectures.map((each) => `sm_${each}`).join(', ');
-const section = `By nvcc ${version} for ${names}.\n\n${tableOf(usages)}\n\n${othersOf(usages)}`;
+const section = `By nvcc ${version} for ${names}. ${ofCode}\n\n${tableOf(usages)}\n\n${othersOf(usages)}`;
 const old = readFileSync(page, 'utf8');
 const fresh = replaceMarked(old, 'kernel-usage', section);
 if (!flags.check) writeFileSync(page, fresh);
-else if (!old.includes(`By nvcc ${version} for ${names}.`))
+else if (!old.includes(`By nvcc ${version} for ${names}. `))
   console.log(
     `kernel usage: the table is of another nvcc or other architectures than ${version}, ${names}: not compared`,
   );

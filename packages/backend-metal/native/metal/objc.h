@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <atomic>
 #include <string>
 #include <utility>
 
@@ -52,13 +53,20 @@ class Message<Result(Args...)> {
   Result operator()(Object self, Args... args) const {
     if (!self) return Result();
     const Runtime& runtime = Runtime::get();
-    const Selector selector = runtime.selector_named(name_);
+    const Selector selector = selector_of(runtime);
     const auto method = reinterpret_cast<Result (*)(Object, Selector, Args...)>(runtime.method(runtime.class_of(self), selector));
     return method(self, selector, args...);
   }
 
  private:
+  // Names have one selector each in a process.
+  Selector selector_of(const Runtime& runtime) const {
+    if (!selector_.load(std::memory_order_relaxed)) selector_.store(runtime.selector_named(name_), std::memory_order_relaxed);
+    return selector_.load(std::memory_order_relaxed);
+  }
+
   const char* name_;
+  mutable std::atomic<Selector> selector_{nullptr};
 };
 
 // Keeps an object: takes a reference that the caller owns ("new…", "copy…").

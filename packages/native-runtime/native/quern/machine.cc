@@ -14,6 +14,9 @@
 
 #if defined(__linux__)
 #include <sched.h>
+#elif defined(__APPLE__)
+#include <mach/mach.h>
+#include <sys/sysctl.h>
 #endif
 
 namespace quern {
@@ -49,6 +52,26 @@ int default_threads() {
   return std::max(1, threads);
 }
 
+#if defined(__APPLE__)
+
+// Free pages, and those that the system takes back without writing them.
+static uint64_t available_bytes(uint64_t otherwise) {
+  vm_statistics64_data_t pages{};
+  mach_msg_type_number_t count = HOST_VM_INFO64_COUNT;
+  if (host_statistics64(mach_host_self(), HOST_VM_INFO64, reinterpret_cast<host_info64_t>(&pages), &count) != KERN_SUCCESS)
+    return otherwise;
+  return (uint64_t(pages.free_count) + pages.inactive_count + pages.purgeable_count) * vm_kernel_page_size;
+}
+
+MemoryState memory_state() {
+  uint64_t total = 0;
+  size_t size = sizeof total;
+  if (sysctlbyname("hw.memsize", &total, &size, nullptr, 0) != 0) total = std::numeric_limits<uint64_t>::max();
+  return {total, available_bytes(total)};
+}
+
+#else
+
 // Bytes of a /proc/meminfo line; no limit if unreadable.
 static uint64_t meminfo(const std::string& key) {
   std::ifstream in("/proc/meminfo");
@@ -64,5 +87,7 @@ MemoryState memory_state() {
   const MemoryLimit group = cgroup_memory();
   return {std::min(meminfo("MemTotal"), group.total), std::min(meminfo("MemAvailable"), group.available)};
 }
+
+#endif
 
 } // namespace quern
