@@ -56,14 +56,14 @@ template <int COUNT, class Format, int ROWS, int COLUMNS>
 FUNCTION GroupSums<Format, ROWS, COLUMNS> add_groups(GroupSums<Format, ROWS, COLUMNS> total, int row, Groups<Format, COLUMNS> groups,
                                                      Shared<Float4> x) {
   constexpr int HALF = GROUP / Format::HALVES;
-  UNROLL for (int half = 0; half < Format::HALVES; half++) {
+  UNROLL for (int side = 0; side < Format::HALVES; side++) {
     float products[COUNT][COLUMNS] = {}, xs[COUNT] = {};
     UNROLL for (int four = 0; four < HALF; four += 4) {
       float quants[COLUMNS][4];
       UNROLL for (int c = 0; c < COLUMNS; c++)
-        UNROLL for (int i = 0; i < 4; i++) quants[c][i] = quant_of(groups.of[c], half * HALF + four + i);
+        UNROLL for (int i = 0; i < 4; i++) quants[c][i] = quant_of(groups.of[c], side * HALF + four + i);
       UNROLL for (int t = 0; t < COUNT; t++) {
-        const Float4 value = x[t * STAGED_ROW + (half * HALF + four) / 4];
+        const Float4 value = x[t * STAGED_ROW + (side * HALF + four) / 4];
         UNROLL for (int i = 0; i < 4; i++) {
           if (Format::MINS) xs[t] += value[i];
           UNROLL for (int c = 0; c < COLUMNS; c++) products[t][c] = fused(value[i], quants[c][i], products[t][c]);
@@ -72,8 +72,8 @@ FUNCTION GroupSums<Format, ROWS, COLUMNS> add_groups(GroupSums<Format, ROWS, COL
     }
     UNROLL for (int t = 0; t < COUNT; t++)
       UNROLL for (int c = 0; c < COLUMNS; c++) {
-        float sum = fused(groups.of[c].scale[half], products[t][c], total.sums[row + t][c]);
-        if (Format::MINS) sum = fused(-groups.of[c].min[half], xs[t], sum);
+        float sum = fused(groups.of[c].scale[side], products[t][c], total.sums[row + t][c]);
+        if (Format::MINS) sum = fused(-groups.of[c].min[side], xs[t], sum);
         total.sums[row + t][c] = sum;
       }
   }

@@ -12,7 +12,7 @@ struct QkNormRope {
   Global<const float> q_norm, k_norm; // [d], or null
   Global<const float> table;          // [rows, 2 · half]
   Global<float> y;                    // as q
-  int rows, heads, half;
+  int rows, heads, pairs;
   int halves; // of Rope
   float eps;
   KvAppend append; // its heads are those of k and v
@@ -29,15 +29,15 @@ struct Normed {
 template <class Y>
 FUNCTION void norm_and_rotate(ARGUMENTS const QkNormRope& args, Global<const float> x, Global<const float> norm, int row, Y y) {
   const int d = args.append.d;
-  const Global<const float> angles = args.table + long(row) * 2 * args.half;
+  const Global<const float> angles = args.table + long(row) * 2 * args.pairs;
   Normed normed = {norm, 1};
   if (norm) {
     float squares = 0;
     for (int j = lane(); j < d; j += WARP) squares += x[j] * x[j];
     normed.factor = inverse_square_root(warp_sum(squares) / float(d) + args.eps);
   }
-  for (int item = lane(); item < d - args.half; item += WARP)
-    rotate_item(x, angles, y, item, args.half, args.halves != 0, normed);
+  for (int item = lane(); item < d - args.pairs; item += WARP)
+    rotate_item(x, angles, y, item, args.pairs, args.halves != 0, normed);
 }
 
 // Blocks of a row: a warp for each head of q, k and v.

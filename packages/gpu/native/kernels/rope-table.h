@@ -10,7 +10,7 @@ struct RopeTable {
   Global<const int> positions;     // [blocks]
   Global<const float> frequencies; // [half]
   Global<float> table;             // [blocks, 2 · half]
-  int half;
+  int pairs;
   float magnitude;
 };
 
@@ -40,11 +40,11 @@ FUNCTION float angle_of(int position, unsigned bits) {
 
 KERNEL(rope_table, RopeTable) {
   const Global<const unsigned> bits = as<const unsigned>(args.frequencies);
-  const Global<float> row = args.table + long(block_index()) * 2 * args.half;
-  for (int i = thread_index(); i < args.half; i += block_threads()) {
+  const Global<float> row = args.table + long(block_index()) * 2 * args.pairs;
+  for (int i = thread_index(); i < args.pairs; i += block_threads()) {
     const float angle = angle_of(args.positions[block_index()], bits[i]);
     row[i] = cosine(angle) * args.magnitude;
-    row[args.half + i] = sine(angle) * args.magnitude;
+    row[args.pairs + i] = sine(angle) * args.magnitude;
   }
 }
 

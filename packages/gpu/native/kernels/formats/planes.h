@@ -81,9 +81,9 @@ FUNCTION Group<Format> load_group(Planes planes, long at) {
   group.low = load_words<Format::LOW>(planes.low + at * Format::LOW);
   group.high = load_words<Format::HIGH>(planes.high + at * Format::HIGH);
   const Scales scales = scales_of<Format>(planes, at);
-  UNROLL for (int half = 0; half < Format::HALVES; half++) {
-    group.scale[half] = Format::scale(scales.factors, scales.subscales, half);
-    group.min[half] = Format::min(scales.factors, scales.subscales, half);
+  UNROLL for (int side = 0; side < Format::HALVES; side++) {
+    group.scale[side] = Format::scale(scales.factors, scales.subscales, side);
+    group.min[side] = Format::min(scales.factors, scales.subscales, side);
   }
   return group;
 }
@@ -128,9 +128,9 @@ FUNCTION float quant_of(const Group<Format> group, int i) {
 // Value i of a group.
 template <class Format>
 FUNCTION float value_of(const Group<Format> group, int i) {
-  const int half = i * Format::HALVES / GROUP;
-  const float value = group.scale[half] * quant_of(group, i);
-  return Format::MINS ? value - group.min[half] : value;
+  const int side = i * Format::HALVES / GROUP;
+  const float value = group.scale[side] * quant_of(group, i);
+  return Format::MINS ? value - group.min[side] : value;
 }
 
 // The word that has BITS bits each of values at .. at + 7 of a plane; at: a multiple of 8.
@@ -178,9 +178,9 @@ struct Blocks {
   }
   // The value with these bits at place `at` of a group.
   static FUNCTION float value(unsigned bits, Scales scales, int at) {
-    const int half = at * Format::HALVES / GROUP;
-    const float value = Format::scale(scales.factors, scales.subscales, half) * Format::quant(bits);
-    return Format::MINS ? value - Format::min(scales.factors, scales.subscales, half) : value;
+    const int side = at * Format::HALVES / GROUP;
+    const float value = Format::scale(scales.factors, scales.subscales, side) * Format::quant(bits);
+    return Format::MINS ? value - Format::min(scales.factors, scales.subscales, side) : value;
   }
 };
 
@@ -225,8 +225,8 @@ struct ScaleAndAddend {
 // An f16 factor per 256 values, and a signed byte per 16.
 struct ByteScales : NoMins {
   enum { HALVES = 2, SUBSCALES = 2, FACTORS = 1, SPAN = 8 };
-  static FUNCTION float scale(unsigned factors, unsigned subscales, int half) {
-    return from_f16((unsigned short)(factors)) * integer_less((subscales >> 8 * half & 255) ^ 128, 128);
+  static FUNCTION float scale(unsigned factors, unsigned subscales, int side) {
+    return from_f16((unsigned short)(factors)) * integer_less((subscales >> 8 * side & 255) ^ 128, 128);
   }
 };
 // Two f16 factors per 256 values; per group a byte for the scale, and one for the minimum.
@@ -260,11 +260,11 @@ struct Q8_0 : Bits<8, 0>, ScaleOfGroup, Integers<128, 128> {
 struct Q2_K : Bits<2, 0>, Integers<0> {
   // A byte per 16 values: scale in the low four bits, minimum in the high four.
   enum { HALVES = 2, SUBSCALES = 2, FACTORS = 2, SPAN = 8, MINS = 1 };
-  static FUNCTION float scale(unsigned factors, unsigned subscales, int half) {
-    return from_f16((unsigned short)(factors & 0xffff)) * integer_less(subscales >> 8 * half & 15, 0);
+  static FUNCTION float scale(unsigned factors, unsigned subscales, int side) {
+    return from_f16((unsigned short)(factors & 0xffff)) * integer_less(subscales >> 8 * side & 15, 0);
   }
-  static FUNCTION float min(unsigned factors, unsigned subscales, int half) {
-    return from_f16((unsigned short)(factors >> 16)) * integer_less(subscales >> (8 * half + 4) & 15, 0);
+  static FUNCTION float min(unsigned factors, unsigned subscales, int side) {
+    return from_f16((unsigned short)(factors >> 16)) * integer_less(subscales >> (8 * side + 4) & 15, 0);
   }
   static FUNCTION float quant(unsigned bits) { return integer_less(bits, 0); }
 };
@@ -298,8 +298,8 @@ struct Iq4Xs : Bits<4, 0>, NoMins, NotIntegers {
 // What codebook formats become at load. The factor is an f32, its low half first; a signed byte per 16 values.
 struct Iq8 : Bits<8, 0>, NoMins, Integers<128, 128> {
   enum { HALVES = 2, SUBSCALES = 2, FACTORS = 2, SPAN = 8 };
-  static FUNCTION float scale(unsigned factors, unsigned subscales, int half) {
-    return from_bits(factors) * integer_less((subscales >> 8 * half & 255) ^ 128, 128);
+  static FUNCTION float scale(unsigned factors, unsigned subscales, int side) {
+    return from_bits(factors) * integer_less((subscales >> 8 * side & 255) ^ 128, 128);
   }
   static FUNCTION float quant(unsigned bits) { return integer_less(bits ^ 128, 128); }
 };

@@ -78,7 +78,16 @@ function recursive(text) {
   return [...calls.keys()].filter((name) => reaches(name, name, new Set()));
 }
 
-const options = ['-std=c++14', '-x', 'c++', '-nostdinc', '-nostdinc++', `-I${here}`];
+const options = [
+  '-Xclang',
+  '-fallow-half-arguments-and-returns',
+  '-std=c++14',
+  '-x',
+  'c++',
+  '-nostdinc',
+  '-nostdinc++',
+  `-I${here}`,
+];
 const warnings = [
   '-Wall',
   '-Wextra',

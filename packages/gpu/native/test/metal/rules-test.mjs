@@ -18,6 +18,7 @@ const cases = [
   ['no virtual functions', 'struct A { virtual int f(); };'],
   ['no new and delete', 'FUNCTION void f() { delete new int; }'],
   ['no goto', 'FUNCTION void f() { again: goto again; }'],
+  ['cannot combine', 'FUNCTION int f(int half) { return half; }'],
   ['no double', 'FUNCTION float f(double x) { return float(x); }'],
   ['no variables that outlive a call', 'FUNCTION int f() {\n  static int calls = 0;\n  return ++calls;\n}'],
   ['variables of the program are constant', 'const int ten = 10;'],
