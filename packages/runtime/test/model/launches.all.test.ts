@@ -16,14 +16,18 @@ async function launchesOf(act: () => Promise<unknown>): Promise<readonly string[
   return readFileSync(file, 'utf8').split('\n').filter(Boolean);
 }
 
-test('a token takes eight launches per layer, and seven', async () => {
-  await import('../../../backend-cuda/test/emulated.js');
-  const { createBackend } = await import('../../../backend-cuda/src/index.js');
-  using backend = await createBackend();
-  using model = await loadModel('demo', { backend, context: 64 });
-  const generated = (maxTokens: number) =>
-    launchesOf(() => model.generate('Once upon', { maxTokens, temperature: 0 }).result);
-  await generated(4); // captured from now on
-  const [few, more] = [await generated(4), await generated(12)];
-  expect((more.length - few.length) / 8).toBe(8 * model.config.layers + 7);
-}, 120_000);
+test.each(['cuda', 'metal'])(
+  '%s: a token takes eight launches per layer, and seven',
+  async (name) => {
+    await import(`../../../backend-${name}/test/emulated.js`);
+    const { createBackend } = await import(`../../../backend-${name}/src/index.js`);
+    using backend = await createBackend();
+    using model = await loadModel('demo', { backend, context: 64 });
+    const generated = (maxTokens: number) =>
+      launchesOf(() => model.generate('Once upon', { maxTokens, temperature: 0 }).result);
+    await generated(4); // captured from now on
+    const [few, more] = [await generated(4), await generated(12)];
+    expect((more.length - few.length) / 8).toBe(8 * model.config.layers + 7);
+  },
+  120_000,
+);
