@@ -1,0 +1,5 @@
+export { GrammarError, type GrammarErrorCode } from './error.js';
+export { Grammar } from './grammar.js';
+export { Matcher } from './matcher.js';
+export { compileSchema, type SchemaOptions } from './schema/compile-schema.js';
+export { Vocabulary, type VocabularyOptions } from './vocabulary/vocabulary.js';
