@@ -1,4 +1,6 @@
+export { compileChoices, compileRegex } from './compile.js';
 export { GrammarError, type GrammarErrorCode } from './error.js';
+export { compileGbnf } from './gbnf.js';
 export { Grammar } from './grammar.js';
 export { Matcher } from './matcher.js';
 export { compileSchema, type SchemaOptions } from './schema/compile-schema.js';

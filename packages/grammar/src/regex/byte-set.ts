@@ -14,3 +14,7 @@ export function addRange(into: ByteSet, low: number, high: number): ByteSet {
 export const byteRange = (low: number, high: number): ByteSet => addRange(new Uint32Array(8), low, high);
 
 export const isEmptySet = (set: ByteSet): boolean => set.every((word) => word === 0);
+
+export function addAll(into: ByteSet, set: ByteSet): void {
+  for (let i = 0; i < 8; i++) into[i] = (into[i] as number) | (set[i] as number);
+}

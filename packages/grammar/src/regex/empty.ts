@@ -1,3 +1,4 @@
+import { hasByte } from './byte-set.js';
 import { NOTHING, type Regex, type Regexes } from './regexes.js';
 
 const MAX_VISITS = 1_000;
@@ -37,11 +38,10 @@ export class Emptiness {
   }
 
   private successors(regex: Regex): Set<Regex> {
-    const cuts = new Uint8Array(256);
-    cuts[0] = 1;
-    this.regexes.cut(regex, cuts);
+    const cuts = this.regexes.cuts(regex);
     const next = new Set<Regex>();
-    for (let byte = 0; byte < 256; byte++) if (cuts[byte]) next.add(this.regexes.derive(regex, byte));
+    for (let byte = 0; byte < 256; byte++)
+      if (byte === 0 || hasByte(cuts, byte)) next.add(this.regexes.derive(regex, byte));
     next.delete(NOTHING);
     return next;
   }

@@ -1,5 +1,5 @@
 import { GrammarError } from '../error.js';
-import { type ByteSet, byteRange, hasByte, isEmptySet } from './byte-set.js';
+import { addAll, type ByteSet, byteRange, hasByte, isEmptySet } from './byte-set.js';
 
 /** An id of a regular expression over bytes. Equal expressions have equal ids. */
 export type Regex = number;
@@ -42,6 +42,7 @@ export class Regexes {
   private readonly ids = new Map<string, Regex>();
   /** The derivative by each byte: [nodes, 256]; -1 is unknown. Rows are made at the first derivative. */
   private readonly logic: number[] = [];
+  private readonly cutSets: (ByteSet | undefined)[] = [];
   private rows: (Int32Array | undefined)[] = [];
 
   constructor() {
@@ -177,16 +178,18 @@ export class Regexes {
     return node.kind === Kind.Repeat ? { unit: node.parts[0] as Regex, max: node.max } : undefined;
   }
 
-  /** Adds to `cuts` each byte at which the derivative may differ from that of the byte before. */
-  cut(regex: Regex, cuts: Uint8Array, depth = 0): void {
-    const node = this.at(regex);
-    if (depth > 500) cuts.fill(1);
-    else if (node.kind === Kind.Multiple) cuts.fill(1, 0x2e, 0x3b);
-    else if (node.set) cutSet(node.set, cuts);
-    else if (node.kind === Kind.Concat) {
-      this.cut(node.parts[0] as Regex, cuts, depth + 1);
-      if (this.nullable(node.parts[0] as Regex)) this.cut(node.parts[1] as Regex, cuts, depth + 1);
-    } else for (const part of node.parts) this.cut(part, cuts, depth + 1);
+  /** The bytes at which the derivative may differ from that of the byte before. Read-only. */
+  cuts(regex: Regex): ByteSet {
+    const known = this.cutSets[regex];
+    if (known) return known;
+    const { kind, set, parts } = this.at(regex);
+    let cuts = set ? changes(set) : new Uint32Array(8);
+    if (kind === Kind.Multiple) cuts = byteRange(0x2e, 0x3a);
+    else if (kind === Kind.Concat && !this.nullable(parts[0] as Regex)) cuts = this.cuts(parts[0] as Regex);
+    else if (parts.length === 1) cuts = this.cuts(parts[0] as Regex);
+    else for (const part of parts) addAll(cuts, this.cuts(part));
+    this.cutSets[regex] = cuts;
+    return cuts;
   }
 
   /** True if intersections or complements occur: the expression may match nothing without being NOTHING. */
@@ -206,10 +209,11 @@ export class Regexes {
     return parts.every((part) => this.isFinite(part));
   }
 
-  /** The parts of an intersection; otherwise the expression itself. */
+  /** The parts of an intersection at the front of the expression; otherwise the expression itself. */
   conditions(regex: Regex): readonly Regex[] {
     const node = this.at(regex);
-    return node.kind === Kind.And ? node.parts : [regex];
+    const front = node.kind === Kind.Concat ? this.at(node.parts[0] as Regex) : node;
+    return front.kind === Kind.And ? front.parts : [regex];
   }
 
   /** The excluded expression of a complement. */
@@ -301,6 +305,7 @@ export class Regexes {
   }
 }
 
-function cutSet(set: ByteSet, cuts: Uint8Array): void {
-  for (let byte = 1; byte < 256; byte++) if (hasByte(set, byte) !== hasByte(set, byte - 1)) cuts[byte] = 1;
+/** Bytes that are in the set although the byte before is not, or the reverse. */
+function changes(set: ByteSet): ByteSet {
+  return set.map((word, i) => word ^ ((word << 1) | (i === 0 ? word & 1 : (set[i - 1] as number) >>> 31)));
 }

@@ -1,4 +1,5 @@
 import { GrammarError } from '../error.js';
+import { addAll, byteRange, hasByte } from '../regex/byte-set.js';
 import { Emptiness } from '../regex/empty.js';
 import { EMPTY, NOTHING, type Regex } from '../regex/regexes.js';
 import { DONE, idOf, isRule, type Term, type Terms } from './terms.js';
@@ -71,13 +72,12 @@ export class Automaton {
   onlyByte(state: State): number | undefined {
     const { regexes, accepting } = this.items(state);
     if (accepting || regexes.length > 64) return undefined;
-    const cuts = new Uint8Array(256);
-    cuts[0] = 1;
-    for (const regex of regexes) this.terms.regexes.cut(regex, cuts);
+    const cuts = byteRange(0, 0);
+    for (const regex of regexes) addAll(cuts, this.terms.regexes.cuts(regex));
     let only: number | undefined;
     for (let byte = 0; byte < 256; byte++) {
-      if (!cuts[byte] || this.step(state, byte) === DEAD) continue;
-      if (only !== undefined || (byte < 255 && !cuts[byte + 1])) return undefined;
+      if (!hasByte(cuts, byte) || this.step(state, byte) === DEAD) continue;
+      if (only !== undefined || (byte < 255 && !hasByte(cuts, byte + 1))) return undefined;
       only = byte;
     }
     return only;
