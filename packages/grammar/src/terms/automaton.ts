@@ -16,7 +16,7 @@ interface Items {
 
 const MAX_ITEMS = 20_000;
 const MAX_STATES = 2_000_000;
-const MAX_ROWS = 10_000; // 10 MB
+const MAX_ROWS = 40_000; // 40 MB
 
 /** A deterministic automaton over bytes, built as it is walked. Its states stand for all parses of the text so far. */
 export class Automaton {
