@@ -102,6 +102,7 @@ test.each([
   [{ format: 'chickens' }, 'UNSUPPORTED /format'],
   [{ pattern: '(?=a)b' }, 'UNSUPPORTED /pattern'],
   [{ $ref: 'http://example.com/x' }, 'BAD_REFERENCE /$ref'],
+  [{ $ref: 5 }, 'INVALID /$ref'],
   [{ type: 'strin' }, 'INVALID /type'],
   [{ type: 'string', maxLength: -1 }, 'INVALID /maxLength'],
   [{ allOf: [{ type: 'string' }, { type: 'null' }] }, 'UNSATISFIABLE /'],

@@ -54,6 +54,8 @@ export class Expansion {
   private compute(place: Place): readonly Flat[] {
     const { schema, pointer } = place;
     if (typeof schema === 'boolean') return [schema ? anything : nothing];
+    if (schema.$ref !== undefined && typeof schema.$ref !== 'string')
+      invalid(`${pointer}/$ref`, 'must be a text');
     if (typeof schema.$ref === 'string' && this.isOldReference()) return this.reference(place, schema.$ref);
     let flats: readonly Flat[] = [readKeywords(this.document, place, this.options)];
     for (const factor of this.factors(place, schema)) flats = cross(flats, factor, pointer);

@@ -94,7 +94,7 @@ function excludeValues(key: string, value: Json, { pointer }: Place): Schema[] {
 /** The schemas that together allow what `type` does not. */
 export function notTypes(value: Json): { bits: number; fractions: boolean } {
   const names = (Array.isArray(value) ? value : [value]) as string[];
-  let bits = 63;
+  let bits = names.includes('any') ? 0 : 63;
   for (const name of names) if (name !== 'integer') bits &= ~(Type[name as keyof typeof Type] ?? 0);
   return { bits, fractions: names.includes('integer') && !names.includes('number') };
 }
