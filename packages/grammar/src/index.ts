@@ -4,4 +4,5 @@ export { compileGbnf } from './gbnf.js';
 export { Grammar } from './grammar.js';
 export { Matcher } from './matcher.js';
 export { compileSchema, type SchemaOptions } from './schema/compile-schema.js';
+export type { InferSchema } from './schema/infer.js';
 export { Vocabulary, type VocabularyOptions } from './vocabulary/vocabulary.js';
