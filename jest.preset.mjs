@@ -12,7 +12,7 @@ export default {
   moduleNameMapper: {
     '^(\\.{1,2}/.*)\\.js$': '$1',
     '^@quern/core/testing$': at('./packages/core/src/testing/index.ts'),
-    '^@quern/(core|conformance|backend-reference|backend-cpu|backend-cuda|backend-metal|native-runtime|quant|models|runtime|demo-model)$':
+    '^@quern/(core|conformance|backend-reference|backend-cpu|backend-cuda|backend-metal|native-runtime|quant|grammar|models|runtime|demo-model)$':
       at('./packages/$1/src/index.ts'),
   },
   transform: {

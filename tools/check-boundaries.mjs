@@ -10,6 +10,7 @@ const allowed = {
   'native-runtime': ['core'],
   'backend-cpu': ['core', 'native-runtime'],
   gpu: [],
+  grammar: [],
   'backend-cuda': ['core', 'native-runtime'],
   'backend-metal': ['core', 'native-runtime'],
   quant: ['core'],

@@ -24,6 +24,7 @@ for (const folder of [packs, app, home]) mkdirSync(folder);
 const libraries = [
   'core',
   'quant',
+  'grammar',
   'models',
   'runtime',
   'conformance',

@@ -1,0 +1,206 @@
+import { GrammarError } from './error.js';
+import { Grammar } from './grammar.js';
+import { complement } from './regex/points.js';
+import { Regexes } from './regex/regexes.js';
+import { type Range, utf8 } from './regex/utf8.js';
+import { Automaton } from './terms/automaton.js';
+import { DONE, type Rule, type Term, Terms } from './terms/terms.js';
+
+const MAX_DEPTH = 200;
+const ESCAPES: Record<string, string> = { n: '\n', r: '\r', t: '\t' };
+
+/**
+ * A grammar in llama.cpp's notation (its grammars/README.md); the rule `root` is the start. Throws GrammarError with the offset:
+ * INVALID for faults, BAD_REFERENCE for a rule that is not defined, UNSUPPORTED for left recursion.
+ */
+export function compileGbnf(source: string): Grammar {
+  return new Reader(source).grammar();
+}
+
+class Reader {
+  private at = 0;
+  private depth = 0;
+  private readonly regexes = new Regexes();
+  private readonly terms = new Terms(this.regexes);
+  private readonly bodies = new Map<string, Term>();
+  private readonly rules = new Map<string, { rule: Rule; offset: number }>();
+
+  constructor(private readonly source: string) {}
+
+  grammar(): Grammar {
+    this.space(true);
+    while (this.at < this.source.length) this.definition();
+    if (!this.bodies.has('root')) this.fail('BAD_REFERENCE', 'the grammar has no rule named root');
+    for (const [name, { offset }] of this.rules)
+      if (!this.bodies.has(name))
+        throw new GrammarError('BAD_REFERENCE', `offset ${offset}`, `the rule ${name} is not defined`);
+    this.checkLeftRecursion();
+    return new Grammar(this.terms, this.terms.call(this.rule('root'), DONE));
+  }
+
+  private definition(): void {
+    const name = this.name();
+    if (this.bodies.has(name)) this.fail('INVALID', `the rule ${name} is defined twice`);
+    this.space(false);
+    if (!this.take('::=')) this.fail('INVALID', `::= expected after ${name}`);
+    this.space(true);
+    this.rule(name);
+    this.bodies.set(name, this.choice(false));
+    this.space(true);
+  }
+
+  private choice(inGroup: boolean): Term {
+    if (++this.depth > MAX_DEPTH) this.fail('TOO_COMPLEX', `nested more than ${MAX_DEPTH} deep`);
+    const parts = [this.sequence(inGroup)];
+    while (this.take('|')) {
+      this.space(true);
+      parts.push(this.sequence(inGroup));
+    }
+    this.depth--;
+    return this.terms.choice(parts);
+  }
+
+  private sequence(inGroup: boolean): Term {
+    const parts: Term[] = [];
+    while (this.at < this.source.length && !/[|)\r\n]/.test(this.peek())) {
+      const part = this.atom();
+      parts.push(this.repeated(part));
+      this.space(inGroup);
+    }
+    return parts.reduceRight((tail, part) => this.terms.append(part, tail), DONE);
+  }
+
+  private atom(): Term {
+    if (this.take('"')) return this.literal();
+    if (this.take('[')) return this.match(this.brackets());
+    if (this.take('.')) return this.match(complement([]));
+    if (this.take('(')) {
+      this.space(true);
+      const inner = this.choice(true);
+      if (!this.take(')')) this.fail('INVALID', ') expected');
+      return inner;
+    }
+    return this.terms.call(this.rule(this.name()), DONE);
+  }
+
+  private repeated(part: Term): Term {
+    const match = /^(?:[*+?]|\{(\d+)(,(\d*))?\})/.exec(this.source.slice(this.at, this.at + 40));
+    if (!match) return part;
+    this.at += match[0].length;
+    const [text, low, comma, high] = match;
+    if (text === '*') return this.repeat(part, 0, Infinity);
+    if (text === '+') return this.repeat(part, 1, Infinity);
+    if (text === '?') return this.repeat(part, 0, 1);
+    const min = Number(low);
+    return this.repeat(part, min, comma === undefined ? min : high ? Number(high) : Infinity);
+  }
+
+  /** One rule per count, built when a text reaches it. */
+  private repeat(part: Term, min: number, max: number): Term {
+    if (max < min) this.fail('INVALID', `the bounds {${min},${max}} are in the wrong order`);
+    const rest = (min: number, max: number): Term => {
+      if (max === 0) return DONE;
+      const isLoop = min === 0 && max === Infinity;
+      const rule: Rule = this.terms.rule(() => {
+        const tail = isLoop ? this.terms.call(rule, DONE) : rest(Math.max(0, min - 1), max - 1);
+        const more = this.terms.append(part, tail);
+        return min > 0 ? more : this.terms.choice([DONE, more]);
+      });
+      return this.terms.call(rule, DONE);
+    };
+    return rest(min, max);
+  }
+
+  private literal(): Term {
+    let text = '';
+    while (!this.take('"')) text += this.character();
+    return this.terms.match(this.regexes.text(text), DONE);
+  }
+
+  private brackets(): readonly Range[] {
+    const isNegated = this.take('^');
+    const ranges: Range[] = [];
+    while (!this.take(']')) {
+      const low = this.character().codePointAt(0) as number;
+      const isRange = this.peek() === '-' && this.source[this.at + 1] !== ']';
+      if (isRange) this.at++;
+      const high = isRange ? (this.character().codePointAt(0) as number) : low;
+      if (high < low) this.fail('INVALID', 'a range in the wrong order');
+      ranges.push([low, high]);
+    }
+    return isNegated ? complement(ranges) : ranges;
+  }
+
+  private character(): string {
+    const point = this.source.codePointAt(this.at);
+    if (point === undefined) return this.fail('INVALID', 'a text or a set without end');
+    const char = String.fromCodePoint(point);
+    this.at += char.length;
+    if (char !== '\\') return char;
+    const kind = this.source[this.at++] ?? '';
+    const digits = { x: 2, u: 4, U: 8 }[kind];
+    if (digits === undefined) return ESCAPES[kind] ?? kind;
+    const hex = this.source.slice(this.at, this.at + digits);
+    const value = Number.parseInt(hex, 16);
+    if (!/^[0-9a-fA-F]+$/.test(hex) || hex.length < digits || value > 0x10ffff)
+      this.fail('INVALID', 'a malformed escape');
+    this.at += digits;
+    return String.fromCodePoint(value);
+  }
+
+  private match(ranges: readonly Range[]): Term {
+    return this.terms.match(utf8(this.regexes, ranges), DONE);
+  }
+
+  private rule(name: string): Rule {
+    let known = this.rules.get(name);
+    if (!known) {
+      known = { rule: this.terms.rule(() => this.bodies.get(name) as Term), offset: this.at };
+      this.rules.set(name, known);
+    }
+    return known.rule;
+  }
+
+  /** The alternatives at the start of a left-recursive rule never end: the automaton's bound stops them. */
+  private checkLeftRecursion(): void {
+    for (const [name, { rule, offset }] of this.rules)
+      try {
+        new Automaton(this.terms, this.terms.call(rule, DONE));
+      } catch (error) {
+        if (!(error instanceof GrammarError) || error.code !== 'TOO_COMPLEX') throw error;
+        throw new GrammarError(
+          'UNSUPPORTED',
+          `offset ${offset}`,
+          `the rule ${name} begins with itself, or too ambiguously; write the repetition with * or +`,
+        );
+      }
+  }
+
+  private name(): string {
+    const match = /^[A-Za-z0-9_-]+/.exec(this.source.slice(this.at, this.at + 200));
+    if (!match) return this.fail('INVALID', `unexpected ${JSON.stringify(this.peek())}`);
+    this.at += match[0].length;
+    return match[0];
+  }
+
+  private space(acrossLines: boolean): void {
+    const pattern = acrossLines ? /(?:[ \t\r\n]|#[^\n]*)*/y : /(?:[ \t]|#[^\n]*)*/y;
+    pattern.lastIndex = this.at;
+    pattern.exec(this.source);
+    this.at = pattern.lastIndex;
+  }
+
+  private peek(): string {
+    return this.source[this.at] ?? '';
+  }
+
+  private take(text: string): boolean {
+    if (!this.source.startsWith(text, this.at)) return false;
+    this.at += text.length;
+    return true;
+  }
+
+  private fail(code: 'INVALID' | 'BAD_REFERENCE' | 'TOO_COMPLEX', detail: string): never {
+    throw new GrammarError(code, `offset ${this.at}`, `in the grammar: ${detail}`);
+  }
+}

@@ -1,0 +1,133 @@
+import { GrammarError } from './error.js';
+import { type Automaton, DEAD, type State } from './terms/automaton.js';
+import type { Masks } from './vocabulary/masks.js';
+import type { Vocabulary } from './vocabulary/vocabulary.js';
+
+const ENDED = -1;
+
+/** The place of one generation in a grammar. Cheap: make one per sequence. */
+export class Matcher {
+  /** The state after each accepted token; the first is before all. */
+  private readonly states: State[];
+
+  /** @internal */
+  constructor(
+    private readonly automaton: Automaton,
+    private readonly masks: Masks,
+    readonly vocabulary: Vocabulary,
+    states?: readonly State[],
+  ) {
+    this.states = states ? [...states] : [automaton.start];
+  }
+
+  /** True if the text so far is a whole one: an end-of-text token may follow. */
+  get isAccepting(): boolean {
+    return this.state === ENDED || this.automaton.isAccepting(this.state);
+  }
+
+  /** True after an end-of-text token. */
+  get isEnded(): boolean {
+    return this.state === ENDED;
+  }
+
+  /** Tokens accepted so far. */
+  get length(): number {
+    return this.states.length - 1;
+  }
+
+  /**
+   * Writes the tokens that may follow: bit `token & 31` of word `token >> 5`, [ceil(vocabulary / 32)] words; words beyond
+   * are cleared. After the end only end-of-text tokens are allowed. Throws BAD_ARGUMENT if `into` is too short.
+   */
+  mask(into: Int32Array | Uint32Array): void {
+    const { words, endOfText } = this.vocabulary;
+    if (into.length < words)
+      throw new GrammarError(
+        'BAD_ARGUMENT',
+        '',
+        `a mask of ${this.vocabulary.size} tokens has ${words} words; got ${into.length}`,
+      );
+    if (this.state !== ENDED) {
+      into.set(this.masks.of(this.state));
+      into.fill(0, words);
+      return;
+    }
+    into.fill(0);
+    for (const token of endOfText) into[token >>> 5] = (into[token >>> 5] as number) | (1 << (token & 31));
+  }
+
+  /** True if `accept(token)` would succeed. */
+  allows(token: number): boolean {
+    return this.after(token) !== DEAD;
+  }
+
+  /** Goes on by `token`. Throws BAD_TOKEN, and stays as it is, if the mask excludes it. */
+  accept(token: number): void {
+    const next = this.after(token);
+    if (next === DEAD)
+      throw new GrammarError(
+        'BAD_TOKEN',
+        `token ${token}`,
+        `not allowed after ${this.length} tokens; sample within the mask`,
+      );
+    this.states.push(next);
+    this.automaton.trim();
+  }
+
+  /** The bytes that must follow, whatever is sampled; at most `limit`. */
+  forcedBytes(limit = 1024): Uint8Array {
+    const bytes: number[] = [];
+    let { state } = this;
+    while (state !== ENDED && bytes.length < limit) {
+      const byte = this.automaton.onlyByte(state);
+      if (byte === undefined) break;
+      bytes.push(byte);
+      state = this.automaton.step(state, byte);
+    }
+    return Uint8Array.from(bytes);
+  }
+
+  /**
+   * Tokens that need not be sampled: the forced bytes as longest tokens. Bytes left at the end, which may belong to a longer
+   * token, are not included.
+   */
+  forced(): number[] {
+    const bytes = this.forcedBytes();
+    const tokens: number[] = [];
+    for (let at = 0; at < bytes.length; ) {
+      const match = this.vocabulary.longestMatch(bytes, at);
+      if (!match || match.isOpen) break;
+      tokens.push(match.token);
+      at += match.length;
+    }
+    return tokens;
+  }
+
+  /** Takes back the last `tokens` tokens. */
+  rollback(tokens: number): void {
+    if (!Number.isInteger(tokens) || tokens < 0 || tokens > this.length)
+      throw new GrammarError('BAD_ARGUMENT', '', `cannot take back ${tokens} of ${this.length} tokens`);
+    this.states.length -= tokens;
+  }
+
+  /** An independent matcher at the same place. */
+  clone(): Matcher {
+    return new Matcher(this.automaton, this.masks, this.vocabulary, this.states);
+  }
+
+  private get state(): State {
+    return this.states.at(-1) as State;
+  }
+
+  private after(token: number): State {
+    const bytes = this.vocabulary.bytesOf(token);
+    if (this.vocabulary.endOfText.includes(token)) return this.isAccepting ? ENDED : DEAD;
+    let { state } = this;
+    if (state === ENDED || bytes.length === 0) return DEAD;
+    for (const byte of bytes) {
+      state = this.automaton.step(state, byte);
+      if (state === DEAD) return DEAD;
+    }
+    return state;
+  }
+}

@@ -1,0 +1,48 @@
+import { hasByte } from './byte-set.js';
+import { NOTHING, type Regex, type Regexes } from './regexes.js';
+
+const MAX_VISITS = 1_000;
+
+/** Decides whether expressions match no text at all, by a search of their derivatives. */
+export class Emptiness {
+  private readonly known = new Map<Regex, boolean>();
+
+  constructor(private readonly regexes: Regexes) {}
+
+  /** False also where the search exceeds its bound of 1000 derivatives. */
+  isEmpty(regex: Regex): boolean {
+    if (regex === NOTHING) return true;
+    const known = this.known.get(regex);
+    if (known !== undefined) return known;
+    const empty = this.regexes.hasLogic(regex) && !this.reaches(regex);
+    this.known.set(regex, empty);
+    return empty;
+  }
+
+  private reaches(start: Regex): boolean {
+    const parents = new Map<Regex, Regex>([[start, NOTHING]]);
+    const open = [start];
+    for (let at = open.pop(); at !== undefined; at = open.pop()) {
+      if (this.regexes.nullable(at) || this.known.get(at) === false || parents.size > MAX_VISITS) {
+        for (let on = at; on !== NOTHING; on = parents.get(on) ?? NOTHING) this.known.set(on, false);
+        return true;
+      }
+      for (const next of this.successors(at)) {
+        if (parents.has(next)) continue;
+        parents.set(next, at);
+        open.push(next);
+      }
+    }
+    for (const regex of parents.keys()) this.known.set(regex, true);
+    return false;
+  }
+
+  private successors(regex: Regex): Set<Regex> {
+    const cuts = this.regexes.cuts(regex);
+    const next = new Set<Regex>();
+    for (let byte = 0; byte < 256; byte++)
+      if (byte === 0 || hasByte(cuts, byte)) next.add(this.regexes.derive(regex, byte));
+    next.delete(NOTHING);
+    return next;
+  }
+}

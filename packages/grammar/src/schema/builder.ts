@@ -1,0 +1,79 @@
+import { NOTHING, type Regex } from '../regex/regexes.js';
+import { DONE, type Rule, type Term, Terms } from '../terms/terms.js';
+import { ArrayRules } from './arrays.js';
+import type { Conjunction, Flat } from './flat.js';
+import { Type } from './json.js';
+import type { Model } from './model.js';
+import { ObjectRules } from './objects.js';
+import type { Marks, Values } from './values.js';
+
+/** White space between the tokens of JSON; see `SchemaOptions`. */
+export type WhiteSpace = 'none' | 'single' | 'any';
+
+const MAX_SPACE = 256;
+
+/** Builds the terms of a schema's values, each at first use. */
+export class Builder implements Values {
+  readonly terms: Terms;
+  readonly marks: Marks;
+  private readonly space: Regex;
+  private readonly rules = new Map<string, Rule>();
+
+  constructor(
+    readonly model: Model,
+    private readonly whiteSpace: WhiteSpace,
+  ) {
+    const { regexes } = model.strings;
+    this.terms = new Terms(regexes);
+    this.space = this.spaces();
+    const before = whiteSpace === 'any' ? this.space : regexes.repeat(this.space, 0, 0);
+    const open = (mark: string) => regexes.concat(regexes.text(mark), this.space);
+    const close = (mark: string) => regexes.concat(this.space, regexes.text(mark));
+    const between = (mark: string) => regexes.sequence([before, regexes.text(mark), this.space]);
+    this.marks = {
+      openObject: open('{'),
+      closeObject: close('}'),
+      openArray: open('['),
+      closeArray: close(']'),
+      comma: between(','),
+      colon: between(':'),
+    };
+  }
+
+  root(): Term {
+    const value = this.value(this.model.root, DONE);
+    if (this.whiteSpace !== 'any') return value;
+    return this.terms.match(this.space, this.terms.append(value, this.terms.match(this.space, DONE)));
+  }
+
+  /** A value that fits all of `schemas`, then `tail`. */
+  value(schemas: Conjunction, tail: Term): Term {
+    const key = schemas.join();
+    let rule = this.rules.get(key);
+    if (rule === undefined) {
+      rule = this.terms.rule(() =>
+        this.terms.choice(this.model.alternatives(schemas).map((flat) => this.flat(flat))),
+      );
+      this.rules.set(key, rule);
+    }
+    return this.terms.call(rule, tail);
+  }
+
+  private flat(flat: Flat): Term {
+    const leaves = this.model.leaves.regex(flat);
+    const choices: Term[] = leaves === NOTHING ? [] : [this.terms.match(leaves, DONE)];
+    if (!flat.values && flat.types & Type.array && this.model.isPossibleArray(flat))
+      choices.push(new ArrayRules(this, flat).term());
+    if (!flat.values && flat.types & Type.object && this.model.isPossibleObject(flat))
+      choices.push(new ObjectRules(this, flat).term());
+    return this.terms.choice(choices);
+  }
+
+  private spaces(): Regex {
+    const { regexes } = this.model.strings;
+    const [space, newline] = [regexes.byte(0x20), regexes.byte(0x0a)];
+    if (this.whiteSpace === 'none') return regexes.repeat(space, 0, 0);
+    if (this.whiteSpace === 'single') return regexes.optional(regexes.or(space, newline));
+    return regexes.repeat(regexes.or(space, newline, regexes.byte(0x09), regexes.byte(0x0d)), 0, MAX_SPACE);
+  }
+}

@@ -1,0 +1,24 @@
+import { Grammar } from '../grammar.js';
+import { Builder, type WhiteSpace } from './builder.js';
+import { Model } from './model.js';
+
+export interface SchemaOptions {
+  /**
+   * White space between the tokens of JSON. 'single' (default): at most one space or newline after { [ , : and before } ].
+   * 'none': compact. 'any': up to 256 characters wherever JSON allows white space.
+   */
+  readonly whiteSpace?: WhiteSpace | undefined;
+  /** Formats outside the list in the README: 'refuse' (default), or 'ignore': strings of any content. */
+  readonly unknownFormats?: 'refuse' | 'ignore' | undefined;
+}
+
+/**
+ * The grammar of JSON texts that fit a JSON schema (2020-12; older drafts where they do not contradict it). Throws GrammarError:
+ * UNSUPPORTED names a keyword that cannot be enforced, by its JSON pointer; INVALID, BAD_REFERENCE, UNSATISFIABLE and
+ * TOO_COMPLEX tell other faults.
+ */
+export function compileSchema(schema: unknown, options: SchemaOptions = {}): Grammar {
+  const model = new Model(schema, options.unknownFormats ?? 'refuse');
+  const builder = new Builder(model, options.whiteSpace ?? 'single');
+  return new Grammar(builder.terms, builder.root(), model.strings.plainUnits);
+}

@@ -1,0 +1,19 @@
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+export type JsonObject = { readonly [key: string]: Json };
+
+export const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Bits of the types of JSON. */
+export const Type = { null: 1, boolean: 2, number: 4, string: 8, array: 16, object: 32 } as const;
+export const ALL_TYPES = 63;
+
+export function typeOf(value: Json): number {
+  if (value === null) return Type.null;
+  if (Array.isArray(value)) return Type.array;
+  return Type[typeof value as 'boolean' | 'number' | 'string' | 'object'];
+}
+
+/** A key as part of a JSON pointer (RFC 6901). */
+export const pointerPart = (key: string | number): string =>
+  String(key).replaceAll('~', '~0').replaceAll('/', '~1');

@@ -1,0 +1,173 @@
+import { GrammarError } from '../error.js';
+import type { Regex } from '../regex/regexes.js';
+import { Document } from './document.js';
+import { Cycle, Expansion } from './expand.js';
+import type { Conjunction, Flat } from './flat.js';
+import { Type } from './json.js';
+import { refuse } from './keywords.js';
+import { Leaves } from './leaves.js';
+import { checkCounts, conjunction, type ObjectShape, shapeOf } from './shape.js';
+import { Strings } from './strings.js';
+
+const MAX_CONJUNCTIONS = 20_000;
+
+/** A schema, understood: which alternatives hold at each place, and which of them some value fits. */
+export class Model {
+  readonly strings = new Strings();
+  readonly leaves = new Leaves(this.strings);
+  readonly root: Conjunction;
+  private readonly expansion: Expansion;
+  private readonly shapes = new Map<Flat, ObjectShape>();
+  private readonly flats = new Map<string, readonly Flat[]>();
+  private readonly fitting = new Map<string, boolean>();
+  private readonly open = new Set<string>();
+  private guesses = 0;
+
+  constructor(schema: unknown, unknownFormats: 'refuse' | 'ignore') {
+    const document = new Document(schema);
+    this.root = [document.root.id];
+    const checkPattern = (source: string) => void this.strings.matching(source);
+    this.expansion = new Expansion(
+      document,
+      { unknownFormats, checkPattern },
+      (a, b) => !this.isPossible(conjunction([...a, ...b])),
+    );
+    this.visitAll();
+  }
+
+  alternatives(ids: Conjunction): readonly Flat[] {
+    const key = ids.join();
+    let flats = this.flats.get(key);
+    if (!flats) {
+      flats = this.expansion.conjunction(ids);
+      this.flats.set(key, flats);
+    }
+    return flats;
+  }
+
+  shape(flat: Flat): ObjectShape {
+    let shape = this.shapes.get(flat);
+    if (!shape) {
+      shape = shapeOf(this.strings, flat, this.keys(flat));
+      this.shapes.set(flat, shape);
+    }
+    return shape;
+  }
+
+  /** The schemas of item `index` of an array. */
+  item(flat: Flat, index: number): Conjunction {
+    return conjunction(flat.arrays.map((part) => part.prefix[index] ?? part.rest));
+  }
+
+  /** The first index from which all items have the same schemas. */
+  prefixLength(flat: Flat): number {
+    return flat.arrays.reduce((most, part) => Math.max(most, part.prefix.length), 0);
+  }
+
+  /** False if no value fits. True may be a guess where a search exceeds its bounds. */
+  isPossible(ids: Conjunction): boolean {
+    const key = ids.join();
+    const known = this.fitting.get(key);
+    if (known !== undefined) return known;
+    if (this.open.has(key)) {
+      this.guesses++; // a value within itself: no finite value is built from this one alone
+      return false;
+    }
+    const guesses = this.guesses;
+    this.open.add(key);
+    const isPossible = this.search(ids);
+    this.open.delete(key);
+    if (isPossible || this.guesses === guesses || this.open.size === 0) this.fitting.set(key, isPossible);
+    return isPossible;
+  }
+
+  isPossibleObject(flat: Flat): boolean {
+    const shape = this.shape(flat);
+    if (flat.required.length > flat.maxProperties) return false;
+    if (shape.others.length === 0 && shape.named.size < flat.minProperties) return false;
+    return flat.required.every((name) => {
+      const value = shape.named.get(name);
+      return value !== undefined && this.isPossible(value);
+    });
+  }
+
+  isPossibleArray(flat: Flat): boolean {
+    if (flat.minItems > flat.maxItems) return false;
+    const last = Math.min(flat.minItems, this.prefixLength(flat) + 1);
+    for (let i = 0; i < last; i++) if (!this.isPossible(this.item(flat, i))) return false;
+    return true;
+  }
+
+  private search(ids: Conjunction): boolean {
+    let flats: readonly Flat[];
+    try {
+      flats = this.alternatives(ids);
+    } catch (error) {
+      if (error instanceof Cycle) return true; // asked during the expansion of the same schema
+      throw error;
+    }
+    return flats.some((flat) => this.isPossibleFlat(flat));
+  }
+
+  private isPossibleFlat(flat: Flat): boolean {
+    if (!this.strings.emptiness.isEmpty(this.leaves.regex(flat))) return true;
+    if (flat.values) return false;
+    if (flat.types & Type.array && this.isPossibleArray(flat)) return true;
+    return (flat.types & Type.object) !== 0 && this.isPossibleObject(flat);
+  }
+
+  /** The characters of keys that propertyNames allows. */
+  private keys(flat: Flat): Regex {
+    const { regexes, canonical } = this.strings;
+    if (flat.names.length === 0) return regexes.many(canonical);
+    const inner = (value: string) => regexes.text(literalInner(value));
+    const flats = this.alternatives(conjunction(flat.names)).filter((name) => name.types & Type.string);
+    return regexes.and(
+      regexes.many(canonical),
+      regexes.or(
+        ...flats.map((name) => {
+          if (!name.values) return this.leaves.content(name);
+          const values = name.values.filter((value) => typeof value === 'string');
+          return regexes.or(...values.filter((value) => this.leaves.allowsText(name, value)).map(inner));
+        }),
+      ),
+    );
+  }
+
+  /** Reads every schema that a value can meet, so that what cannot be enforced is refused now. */
+  private visitAll(): void {
+    const seen = new Set<string>();
+    const open: Conjunction[] = [this.root];
+    for (let ids = open.pop(); ids; ids = open.pop()) {
+      const key = ids.join();
+      if (seen.has(key)) continue;
+      seen.add(key);
+      if (seen.size > MAX_CONJUNCTIONS)
+        throw new GrammarError(
+          'TOO_COMPLEX',
+          '/',
+          `the schema has more than ${MAX_CONJUNCTIONS} combinations of schemas`,
+        );
+      for (const flat of this.alternatives(ids)) if (!flat.values) this.visit(flat, open);
+    }
+    if (!this.isPossible(this.root)) throw new GrammarError('UNSATISFIABLE', '/', 'no value fits the schema');
+  }
+
+  private visit(flat: Flat, open: Conjunction[]): void {
+    if (flat.types & Type.array) {
+      if (flat.isUnique && flat.maxItems > 1)
+        refuse(
+          `${flat.pointer}/uniqueItems`,
+          'the keyword uniqueItems cannot be enforced while generating; remove it, or set maxItems: 1',
+        );
+      for (let i = 0; i <= this.prefixLength(flat) && i < flat.maxItems; i++) open.push(this.item(flat, i));
+    }
+    if (flat.types & Type.object) {
+      const shape = this.shape(flat);
+      checkCounts(flat, shape);
+      open.push(...shape.named.values(), ...shape.others.map((other) => other.value));
+    }
+  }
+}
+
+const literalInner = (text: string): string => JSON.stringify(text).slice(1, -1);

@@ -1,0 +1,181 @@
+import { EMPTY, type Regex, type Regexes } from '../regex/regexes.js';
+
+/** A bound of numbers. */
+export interface Bound {
+  readonly value: number;
+  readonly isExclusive: boolean;
+}
+
+export interface NumberLimits {
+  readonly isInteger: boolean;
+  readonly least: readonly Bound[];
+  readonly most: readonly Bound[];
+  readonly multiples: readonly number[];
+  readonly excluded: readonly number[];
+}
+
+const MAX_EXCLUSIVE_DIGITS = 16; // more digits could round to the excluded bound itself
+
+/** JSON numbers within limits. Unlimited ones may have exponents; limited ones are plain decimals. */
+export class Numbers {
+  private readonly digit: Regex;
+  private readonly digits: Regex;
+  private readonly whole: Regex; // 0, or digits without a leading zero
+  private readonly fraction: Regex; // .5, or nothing
+  private readonly minus: Regex;
+
+  constructor(private readonly regexes: Regexes) {
+    const first = regexes.range(0x31, 0x39);
+    this.digit = regexes.range(0x30, 0x39);
+    this.digits = regexes.many(this.digit);
+    this.whole = regexes.or(regexes.byte(0x30), regexes.concat(first, this.digits));
+    this.fraction = regexes.optional(regexes.sequence([regexes.byte(0x2e), this.digit, this.digits]));
+    this.minus = regexes.byte(0x2d);
+  }
+
+  within(limits: NumberLimits): Regex {
+    const { regexes } = this;
+    const { isInteger, least, most, multiples, excluded } = limits;
+    const isLimited = least.length + most.length + multiples.length + excluded.length > 0;
+    if (!isLimited) return this.unlimited(isInteger);
+    const hasOpenBound = [...least, ...most].some((bound) => bound.isExclusive);
+    const magnitude = this.magnitude(isInteger, hasOpenBound);
+    const positive = regexes.and(magnitude, ...this.bounds(least, most, 1));
+    const negative = regexes.and(magnitude, ...this.bounds(most, least, -1));
+    const signed = regexes.or(positive, regexes.concat(this.minus, negative));
+    const conditions = [
+      ...multiples.map((by) => this.multipleOf(by)),
+      ...excluded.map((value) => regexes.not(this.spellings(value))),
+    ];
+    return regexes.and(signed, ...conditions);
+  }
+
+  private unlimited(isInteger: boolean): Regex {
+    const { regexes } = this;
+    if (isInteger) return regexes.concat(regexes.optional(this.minus), this.whole);
+    const sign = regexes.optional(regexes.or(regexes.byte(0x2b), this.minus));
+    const e = regexes.or(regexes.byte(0x45), regexes.byte(0x65));
+    const exponent = regexes.optional(
+      regexes.sequence([e, sign, this.digit, regexes.repeat(this.digit, 0, 2)]),
+    );
+    return regexes.sequence([regexes.optional(this.minus), this.whole, this.fraction, exponent]);
+  }
+
+  private magnitude(isInteger: boolean, isShort: boolean): Regex {
+    if (isInteger) return this.whole;
+    if (!isShort) return this.regexes.concat(this.whole, this.fraction);
+    const digits = this.regexes.repeat(this.digit, 1, MAX_EXCLUSIVE_DIGITS);
+    return this.regexes.concat(
+      this.whole,
+      this.regexes.optional(this.regexes.concat(this.regexes.byte(0x2e), digits)),
+    );
+  }
+
+  /** Conditions on the magnitude of numbers of one sign: at least `low` · sign, at most `high` · sign. */
+  private bounds(low: readonly Bound[], high: readonly Bound[], sign: 1 | -1): Regex[] {
+    const conditions: Regex[] = [];
+    for (const { value, isExclusive } of low) {
+      const bound = value * sign;
+      if (bound > 0 || (bound === 0 && isExclusive)) conditions.push(this.above(bound, isExclusive));
+    }
+    for (const { value, isExclusive } of high) {
+      const bound = value * sign;
+      if (bound < 0) conditions.push(this.regexes.not(this.regexes.everything()));
+      else conditions.push(this.regexes.not(this.above(bound, !isExclusive)));
+    }
+    return conditions;
+  }
+
+  /** Magnitudes greater than `bound`, or equal to it unless `isStrict`. */
+  private above(bound: number, isStrict: boolean): Regex {
+    const { regexes } = this;
+    const [whole, fraction] = decimal(bound);
+    const first = whole === '0' ? regexes.range(0x31, 0x39) : this.digit;
+    const longer = regexes.sequence([
+      first,
+      regexes.repeat(this.digit, whole === '0' ? 0 : whole.length, Infinity),
+      this.fraction,
+    ]);
+    const greater = [...whole].map((char, i) =>
+      regexes.sequence([
+        regexes.text(whole.slice(0, i)),
+        regexes.range(char.charCodeAt(0) + 1, 0x39),
+        regexes.repeat(this.digit, whole.length - i - 1, whole.length - i - 1),
+        this.fraction,
+      ]),
+    );
+    const same = regexes.concat(regexes.text(whole), this.fractionAbove(fraction, isStrict));
+    return regexes.or(longer, ...greater, same);
+  }
+
+  private fractionAbove(fraction: string, isStrict: boolean): Regex {
+    const { regexes } = this;
+    const nonZero = regexes.sequence([this.digits, regexes.range(0x31, 0x39), this.digits]);
+    const point = regexes.byte(0x2e);
+    if (fraction === '') return isStrict ? regexes.concat(point, nonZero) : this.fraction;
+    const greater = [...fraction].map((char, i) =>
+      regexes.sequence([
+        regexes.text(fraction.slice(0, i)),
+        regexes.range(char.charCodeAt(0) + 1, 0x39),
+        this.digits,
+      ]),
+    );
+    const same = regexes.concat(regexes.text(fraction), isStrict ? nonZero : this.digits);
+    return regexes.concat(point, regexes.or(...greater, same));
+  }
+
+  /** With f digits after the point, k / 10^p divides the number if k / gcd(k, 10^(p-f)) divides the digits. */
+  private multipleOf(by: number): Regex {
+    const { regexes } = this;
+    const [whole, fraction] = decimal(by);
+    const divisor = Number(whole + fraction);
+    const sign = regexes.optional(this.minus);
+    const zeros = regexes.optional(
+      regexes.concat(regexes.byte(0x2e), regexes.repeat(regexes.byte(0x30), 1, Infinity)),
+    );
+    const integer = regexes.and(this.whole, this.divisible(divisor, fraction.length));
+    const choices = [regexes.concat(integer, zeros)];
+    for (let digits = 1; digits <= fraction.length; digits++) {
+      const shape = regexes.sequence([
+        this.whole,
+        regexes.byte(0x2e),
+        regexes.repeat(this.digit, digits, digits),
+      ]);
+      choices.push(regexes.and(shape, this.divisible(divisor, fraction.length - digits)));
+    }
+    return regexes.concat(sign, regexes.or(...choices));
+  }
+
+  private divisible(divisor: number, zeros: number): Regex {
+    const factor = greatestCommonDivisor(divisor, 10 ** zeros);
+    return this.regexes.multipleOf(divisor / factor);
+  }
+
+  private spellings(value: number): Regex {
+    const { regexes } = this;
+    const [whole, fraction] = decimal(Math.abs(value));
+    const zeros = regexes.many(regexes.byte(0x30));
+    const point = regexes.byte(0x2e);
+    const tail =
+      fraction === ''
+        ? regexes.optional(regexes.concat(point, zeros))
+        : regexes.concat(regexes.text(`.${fraction}`), zeros);
+    const sign = value === 0 ? regexes.optional(this.minus) : value < 0 ? this.minus : EMPTY;
+    return regexes.sequence([sign, regexes.text(whole), tail]);
+  }
+}
+
+const greatestCommonDivisor = (a: number, b: number): number =>
+  b === 0 ? a : greatestCommonDivisor(b, a % b);
+
+/** The digits before and after the point of a number ≥ 0, without exponent. */
+export function decimal(value: number): [whole: string, fraction: string] {
+  const [mantissa = '0', exponent = '0'] = String(value).split('e');
+  const [whole = '0', fraction = ''] = mantissa.split('.');
+  const shift = Number(exponent);
+  const digits = whole + fraction;
+  const point = whole.length + shift;
+  const padded = point <= 0 ? '0'.repeat(1 - point) + digits : digits.padEnd(point, '0');
+  const at = Math.max(point, 1);
+  return [padded.slice(0, at).replace(/^0+(?=\d)/, ''), padded.slice(at).replace(/0+$/, '')];
+}

@@ -1,0 +1,122 @@
+import { DONE, FAIL, type Rule, type Term } from '../terms/terms.js';
+import type { Conjunction, Flat } from './flat.js';
+import type { ObjectShape } from './shape.js';
+import type { Values } from './values.js';
+
+/** The keys of an object so far. */
+interface Progress {
+  readonly seen: ReadonlySet<number>; // indices of named keys
+  readonly others: number;
+}
+
+/**
+ * Objects of one alternative, with keys in any order. Rules by the set of keys so far: only sets that a text really has are
+ * built. A named key comes at most once.
+ */
+export class ObjectRules {
+  private readonly names: string[] = [];
+  private readonly members: Conjunction[] = [];
+  private readonly keys: number[] = [];
+  private readonly others: ObjectShape['others'];
+  private readonly required: ReadonlySet<number>;
+  private readonly dependent: readonly (readonly [number, readonly number[]])[];
+  private readonly rules = new Map<string, Rule>();
+  private readonly countsOthers: boolean;
+
+  constructor(
+    private readonly values: Values,
+    private readonly flat: Flat,
+  ) {
+    const { model, terms, marks } = values;
+    const shape = model.shape(flat);
+    for (const [name, value] of shape.named) {
+      if (!model.isPossible(value)) continue;
+      this.names.push(name);
+      this.members.push(value);
+      this.keys.push(terms.regexes.concat(model.strings.literal(name), marks.colon));
+    }
+    const index = new Map(this.names.map((name, i) => [name, i]));
+    const find = (name: string) => index.get(name) ?? -1; // -1: impossible
+    this.required = new Set(flat.required.map(find));
+    this.dependent = flat.dependent.map(([name, others]) => [find(name), others.map(find)] as const);
+    this.others = shape.others.filter((other) => model.isPossible(other.value));
+    this.countsOthers = flat.minProperties > 0 || flat.maxProperties < Infinity;
+  }
+
+  term(): Term {
+    const { terms, marks } = this.values;
+    const start = { seen: new Set<number>(), others: 0 };
+    if (!this.canFinish(start)) return FAIL;
+    return terms.match(marks.openObject, terms.choice([this.member(start), this.close(start)]));
+  }
+
+  /** One more member, and all after it. */
+  private member(progress: Progress): Term {
+    const { terms, marks } = this.values;
+    const choices: Term[] = [];
+    this.keys.forEach((key, i) => {
+      if (progress.seen.has(i)) return;
+      const next = { ...progress, seen: new Set([...progress.seen, i]) };
+      choices.push(terms.match(key, this.rest(this.members[i] as Conjunction, next)));
+    });
+    const more = { ...progress, others: this.countsOthers ? progress.others + 1 : 0 };
+    for (const other of this.others)
+      choices.push(terms.match(terms.regexes.concat(other.key, marks.colon), this.rest(other.value, more)));
+    return terms.choice(choices);
+  }
+
+  private rest(value: Conjunction, next: Progress): Term {
+    if (!this.canFinish(next)) return FAIL;
+    const key = `${[...next.seen].sort((a, b) => a - b).join()};${next.others}`;
+    let rule = this.rules.get(key);
+    if (rule === undefined) {
+      rule = this.values.terms.rule(() => this.after(next));
+      this.rules.set(key, rule);
+    }
+    return this.values.value(value, this.values.terms.call(rule, DONE));
+  }
+
+  private after(progress: Progress): Term {
+    const { terms, marks } = this.values;
+    return terms.choice([terms.match(marks.comma, this.member(progress)), this.close(progress)]);
+  }
+
+  private close(progress: Progress): Term {
+    const { terms, marks } = this.values;
+    const isComplete = this.missing(progress) === 0 && this.distinct(progress) >= this.flat.minProperties;
+    return isComplete ? terms.match(marks.closeObject, DONE) : FAIL;
+  }
+
+  /** True if the object can still become whole. */
+  private canFinish(progress: Progress): boolean {
+    const { minProperties, maxProperties } = this.flat;
+    const missing = this.missing(progress);
+    if (progress.seen.size + progress.others + missing > maxProperties) return false;
+    if (missing === Infinity) return false;
+    const possible = this.names.length + (this.others.length > 0 || progress.others > 0 ? 1 : 0);
+    return possible >= minProperties;
+  }
+
+  /** Keys other than named ones may be equal to each other, and then count once. */
+  private distinct({ seen, others }: Progress): number {
+    return seen.size + Math.min(others, 1);
+  }
+
+  /** How many named keys must still come; Infinity if one of them is impossible. */
+  private missing({ seen }: Progress): number {
+    const needed = new Set(this.required);
+    if (this.dependent.length > 0) this.addDependent(needed, seen);
+    if (needed.has(-1)) return Infinity;
+    let missing = 0;
+    for (const key of needed) if (!seen.has(key)) missing++;
+    return missing;
+  }
+
+  private addDependent(needed: Set<number>, seen: ReadonlySet<number>): void {
+    for (let before = -1; before !== needed.size; ) {
+      before = needed.size;
+      for (const [name, others] of this.dependent)
+        if (seen.has(name) || needed.has(name)) for (const key of others) needed.add(key);
+    }
+  }
+}

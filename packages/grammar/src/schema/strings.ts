@@ -1,0 +1,105 @@
+import { search } from '../regex/compile.js';
+import { Emptiness } from '../regex/empty.js';
+import { parsePattern } from '../regex/parse.js';
+import { complement, normalise } from '../regex/points.js';
+import { NOTHING, type Regex, Regexes } from '../regex/regexes.js';
+import { type Range, utf8 } from '../regex/utf8.js';
+
+/** Characters that JSON strings hold only as escapes. */
+const ESCAPED: Range[] = [
+  [0, 0x1f],
+  [0x22, 0x22],
+  [0x5c, 0x5c],
+];
+const PLAIN = complement(ESCAPED);
+
+/** JSON strings as expressions. "Canonical": as JSON.stringify writes it, so that each text has one spelling. */
+export class Strings {
+  readonly regexes = new Regexes();
+  readonly emptiness = new Emptiness(this.regexes);
+  /** One character that needs no escape. */
+  readonly plain = utf8(this.regexes, PLAIN);
+  /** One character, canonical. */
+  readonly canonical = this.regexes.or(this.plain, this.escapes(ESCAPED));
+  /** One character, with any escape that JSON allows for a whole code point. */
+  readonly free = this.regexes.or(this.plain, this.anyEscape());
+  readonly quote = this.regexes.byte(0x22);
+  private readonly patterns = new Map<string, Regex>();
+
+  /** Expressions of one character that match all plain ones. */
+  get plainUnits(): ReadonlySet<Regex> {
+    return new Set([this.canonical, this.free]);
+  }
+
+  /** JSON.stringify(text). */
+  literal(text: string): Regex {
+    return this.regexes.text(JSON.stringify(text));
+  }
+
+  /** The content of canonical strings in which `source` (ECMA-262) matches somewhere. */
+  matching(source: string): Regex {
+    const known = this.patterns.get(source);
+    if (known !== undefined) return known;
+    const spell = (ranges: readonly Range[]) => this.spell(ranges);
+    const regex = search(this.regexes, parsePattern(source), spell, this.canonical);
+    this.patterns.set(source, regex);
+    return regex;
+  }
+
+  quoted(content: Regex): Regex {
+    return this.regexes.sequence([this.quote, content, this.quote]);
+  }
+
+  /** True if `regex` matches the whole of `text`. */
+  matches(regex: Regex, text: string): boolean {
+    let rest = regex;
+    for (const byte of new TextEncoder().encode(text)) {
+      rest = this.regexes.derive(rest, byte);
+      if (rest === NOTHING) return false;
+    }
+    return this.regexes.nullable(rest);
+  }
+
+  private spell(ranges: readonly Range[]): Regex {
+    return this.regexes.or(utf8(this.regexes, intersect(ranges, PLAIN)), this.escapes(ranges));
+  }
+
+  private escapes(ranges: readonly Range[]): Regex {
+    const escaped: Regex[] = [];
+    for (const [low, high] of intersect(ranges, ESCAPED))
+      for (let point = low; point <= high; point++)
+        escaped.push(this.regexes.text(JSON.stringify(String.fromCodePoint(point)).slice(1, -1)));
+    return this.regexes.or(...escaped);
+  }
+
+  private anyEscape(): Regex {
+    const { regexes } = this;
+    const hex = regexes.or(regexes.range(0x30, 0x39), regexes.range(0x41, 0x46), regexes.range(0x61, 0x66));
+    const one = (chars: string) => regexes.or(...[...chars].map((char) => regexes.text(char)));
+    const tail = (count: number) => regexes.repeat(hex, count, count);
+    const notD = regexes.or(regexes.range(0x30, 0x39), one('ABCEFabcef'));
+    const bmp = regexes.or(
+      regexes.concat(notD, tail(3)),
+      regexes.sequence([one('Dd'), regexes.range(0x30, 0x37), tail(2)]),
+    );
+    const pair = [
+      one('Dd'),
+      one('89ABab'),
+      tail(2),
+      regexes.text('\\u'),
+      one('Dd'),
+      one('CDEFcdef'),
+      tail(2),
+    ];
+    const unicode = regexes.concat(regexes.text('u'), regexes.or(bmp, regexes.sequence(pair)));
+    return regexes.concat(regexes.text('\\'), regexes.or(one('"\\/bfnrt'), unicode));
+  }
+}
+
+function intersect(a: readonly Range[], b: readonly Range[]): Range[] {
+  const common: Range[] = [];
+  for (const [low, high] of normalise(a))
+    for (const [from, to] of b)
+      if (Math.max(low, from) <= Math.min(high, to)) common.push([Math.max(low, from), Math.min(high, to)]);
+  return common;
+}

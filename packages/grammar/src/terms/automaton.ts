@@ -1,0 +1,152 @@
+import { GrammarError } from '../error.js';
+import { addAll, byteRange, hasByte } from '../regex/byte-set.js';
+import { Emptiness } from '../regex/empty.js';
+import { EMPTY, NOTHING, type Regex } from '../regex/regexes.js';
+import { DONE, idOf, isRule, type Term, type Terms } from './terms.js';
+
+/** An id of a set of (expression in progress, rest) pairs. */
+export type State = number;
+export const DEAD: State = 0;
+
+interface Items {
+  readonly regexes: readonly Regex[];
+  readonly tails: readonly Term[];
+  readonly accepting: boolean;
+}
+
+const MAX_ITEMS = 20_000;
+const MAX_STATES = 2_000_000;
+const MAX_ROWS = 40_000; // 40 MB
+
+/** A deterministic automaton over bytes, built as it is walked. Its states stand for all parses of the text so far. */
+export class Automaton {
+  readonly start: State;
+  private readonly states: Items[] = [{ regexes: [], tails: [], accepting: false }];
+  private readonly ids = new Map<string, State>();
+  private rows: (Int32Array | undefined)[] = [new Int32Array(256)];
+  private rowCount = 0;
+  private readonly emptiness: Emptiness;
+
+  constructor(
+    readonly terms: Terms,
+    root: Term,
+  ) {
+    this.emptiness = new Emptiness(terms.regexes);
+    this.start = this.make([{ regex: EMPTY, tail: root }]);
+  }
+
+  isAccepting(state: State): boolean {
+    return this.items(state).accepting;
+  }
+
+  items(state: State): Items {
+    return this.states[state] as Items;
+  }
+
+  step(state: State, byte: number): State {
+    const row = this.row(state);
+    const known = row[byte] as State;
+    return known >= 0 ? known : this.follow(state, byte, row);
+  }
+
+  /** The known transitions of a state, [256]; -1 is unknown: `step` finds it. */
+  row(state: State): Int32Array {
+    let row = this.rows[state];
+    if (!row) {
+      row = new Int32Array(256).fill(-1);
+      this.rows[state] = row;
+      this.rowCount++;
+    }
+    return row;
+  }
+
+  /** Frees transitions if there are many; they are found again on demand. Not to be called while rows are in use. */
+  trim(): void {
+    if (this.rowCount < MAX_ROWS) return;
+    this.rows = [new Int32Array(256)];
+    this.rowCount = 0;
+    this.terms.regexes.forget();
+  }
+
+  /** The only byte that may follow; undefined if there are none or several, or if the text may end here. */
+  onlyByte(state: State): number | undefined {
+    const { regexes, accepting } = this.items(state);
+    if (accepting || regexes.length > 64) return undefined;
+    const cuts = byteRange(0, 0);
+    for (const regex of regexes) addAll(cuts, this.terms.regexes.cuts(regex));
+    let only: number | undefined;
+    for (let byte = 0; byte < 256; byte++) {
+      if (!hasByte(cuts, byte) || this.step(state, byte) === DEAD) continue;
+      if (only !== undefined || (byte < 255 && !hasByte(cuts, byte + 1))) return undefined;
+      only = byte;
+    }
+    return only;
+  }
+
+  private follow(state: State, byte: number, row: Int32Array): State {
+    const { regexes, tails } = this.items(state);
+    const pairs: { regex: Regex; tail: Term }[] = [];
+    for (let i = 0; i < regexes.length; i++) {
+      const regex = this.terms.regexes.derive(regexes[i] as Regex, byte);
+      if (regex !== NOTHING && !this.emptiness.isEmpty(regex)) pairs.push({ regex, tail: tails[i] as Term });
+    }
+    const next = pairs.length === 0 ? DEAD : this.make(pairs);
+    row[byte] = next;
+    return next;
+  }
+
+  /** The state of all pairs, with what may begin at once where an expression may be empty. */
+  private make(pairs: readonly { regex: Regex; tail: Term }[]): State {
+    const found = new Map<Regex, Term[]>();
+    const seen = new Set<Term>();
+    const open: Term[] = [];
+    const add = (regex: Regex, tail: Term) => {
+      if (regex !== EMPTY) push(found, regex, tail);
+      if (this.terms.regexes.nullable(regex)) open.push(tail);
+    };
+    for (const { regex, tail } of pairs) add(regex, tail);
+    for (let term = open.pop(); term !== undefined; term = open.pop()) {
+      if (seen.has(term)) continue;
+      seen.add(term);
+      if (seen.size > MAX_ITEMS)
+        throw new GrammarError(
+          'TOO_COMPLEX',
+          '',
+          `more than ${MAX_ITEMS} alternatives at one place; simplify the grammar`,
+        );
+      this.expand(term, add, open);
+    }
+    return this.intern(found, seen.has(DONE));
+  }
+
+  private expand(term: Term, add: (regex: Regex, tail: Term) => void, open: Term[]): void {
+    if (term === DONE) return;
+    const head = this.terms.head(term);
+    if (head < 0) open.push(...this.terms.alternatives(term));
+    else if (isRule(head)) open.push(this.terms.append(this.terms.body(idOf(head)), this.terms.tail(term)));
+    else if (!this.emptiness.isEmpty(idOf(head))) add(idOf(head), this.terms.tail(term));
+  }
+
+  private intern(found: Map<Regex, Term[]>, accepting: boolean): State {
+    if (found.size === 0 && !accepting) return DEAD;
+    const regexes = [...found.keys()].sort((a, b) => a - b);
+    const tails = regexes.map((regex) => this.merged(found.get(regex) as Term[]));
+    const key = `${accepting};${regexes.join(',')};${tails.join(',')}`;
+    const known = this.ids.get(key);
+    if (known !== undefined) return known;
+    if (this.states.length >= MAX_STATES)
+      throw new GrammarError('TOO_COMPLEX', '', `more than ${MAX_STATES} states; simplify the grammar`);
+    this.ids.set(key, this.states.length);
+    return this.states.push({ regexes, tails, accepting }) - 1;
+  }
+
+  private merged(tails: Term[]): Term {
+    return tails.length === 1 ? (tails[0] as Term) : this.terms.choice(tails);
+  }
+}
+
+function push(into: Map<Regex, Term[]>, regex: Regex, tail: Term): void {
+  const known = into.get(regex);
+  if (known) known.push(tail);
+  else into.set(regex, [tail]);
+}

@@ -1,0 +1,118 @@
+import { NOTHING, type Regex, type Regexes } from '../regex/regexes.js';
+
+/** An id of a rest of a text: a sequence of regular expressions and rules, or a choice of such. */
+export type Term = number;
+/** An id of a rule. Its term is built at first use, so that rules may contain themselves. */
+export type Rule = number;
+
+export const DONE: Term = 0; // the end of the text
+export const FAIL: Term = 1; // no text
+
+/** Heads of sequences: regular expressions have even numbers, rules odd ones. */
+export type Head = number;
+export const isRule = (head: Head): boolean => (head & 1) === 1;
+export const idOf = (head: Head): number => head >>> 1;
+
+/** Interned terms in right-nested form: [head, tail] or a choice. Equal terms have equal ids. */
+export class Terms {
+  private readonly heads: Head[] = [-1, -1]; // -1: no sequence
+  private readonly tails: Term[] = [0, 0];
+  private readonly choices: (readonly Term[] | undefined)[] = [[], []];
+  private readonly sequences = new Map<number, Term>();
+  private readonly unions = new Map<string, Term>();
+  private readonly bodies: (Term | (() => Term))[] = [];
+
+  constructor(readonly regexes: Regexes) {}
+
+  rule(body: () => Term): Rule {
+    return this.bodies.push(body) - 1;
+  }
+
+  body(rule: Rule): Term {
+    const body = this.bodies[rule];
+    if (typeof body === 'number') return body;
+    const term = body ? body() : FAIL;
+    this.bodies[rule] = term;
+    return term;
+  }
+
+  /** `regex`, then `tail`. */
+  match(regex: Regex, tail: Term): Term {
+    return regex === NOTHING ? FAIL : this.sequence(regex * 2, tail);
+  }
+
+  /** What `rule` matches, then `tail`. */
+  call(rule: Rule, tail: Term): Term {
+    return this.sequence(rule * 2 + 1, tail);
+  }
+
+  /** Any of `terms`. Equal heads are merged: this keeps ambiguous grammars polynomial, as the graph-structured stack does. */
+  choice(terms: readonly Term[]): Term {
+    const flat = new Set<Term>();
+    for (const term of terms) for (const part of this.alternatives(term)) flat.add(part);
+    const parts = this.merge([...flat]);
+    if (parts.length < 2) return parts[0] ?? FAIL;
+    parts.sort((a, b) => a - b);
+    const key = parts.join(',');
+    const known = this.unions.get(key);
+    if (known !== undefined) return known;
+    const id = this.push(-1, 0, parts);
+    this.unions.set(key, id);
+    return id;
+  }
+
+  /** `body` with its end replaced by `tail`. */
+  append(body: Term, tail: Term): Term {
+    if (body === DONE || tail === DONE) return body === DONE ? tail : body;
+    const head = this.heads[body] as Head;
+    if (head >= 0) return this.sequence(head, this.append(this.tails[body] as Term, tail));
+    return this.choice(this.alternatives(body).map((part) => this.append(part, tail)));
+  }
+
+  head(term: Term): Head {
+    return this.heads[term] as Head;
+  }
+
+  tail(term: Term): Term {
+    return this.tails[term] as Term;
+  }
+
+  alternatives(term: Term): readonly Term[] {
+    if (term === FAIL) return [];
+    const parts = this.choices[term];
+    return term === DONE || !parts ? [term] : parts;
+  }
+
+  private sequence(head: Head, tail: Term): Term {
+    if (tail === FAIL) return FAIL;
+    const key = head * 0x4000000 + tail;
+    const known = this.sequences.get(key);
+    if (known !== undefined) return known;
+    const id = this.push(head, tail, undefined);
+    this.sequences.set(key, id);
+    return id;
+  }
+
+  private merge(terms: Term[]): Term[] {
+    if (terms.length < 2) return terms;
+    const byHead = new Map<Head, Term[]>();
+    for (const term of terms) {
+      const head = term === DONE ? -1 : (this.heads[term] as Head);
+      const group = byHead.get(head);
+      if (group) group.push(term);
+      else byHead.set(head, [term]);
+    }
+    if (byHead.size === terms.length) return terms;
+    return [...byHead].map(([head, group]) =>
+      group.length === 1
+        ? (group[0] as Term)
+        : this.sequence(head, this.choice(group.map((term) => this.tail(term)))),
+    );
+  }
+
+  private push(head: Head, tail: Term, parts: readonly Term[] | undefined): Term {
+    this.heads.push(head);
+    this.tails.push(tail);
+    return this.choices.push(parts) - 1;
+  }
+}

@@ -1,0 +1,93 @@
+import { readdirSync } from 'node:fs';
+import { compileSchema, type Grammar, GrammarError, Vocabulary } from '../src/index.js';
+import { describeShared, readShared, shared } from './shared-data.js';
+
+interface Case {
+  readonly name: string;
+  readonly schema: unknown;
+  readonly tests: readonly { readonly valid: boolean; readonly data: unknown }[];
+}
+
+/** undefined: refused. */
+function compiled(schema: unknown): Grammar | undefined {
+  try {
+    return compileSchema(schema);
+  } catch (error) {
+    if (error instanceof GrammarError) return undefined;
+    throw error;
+  }
+}
+
+/** mulberry32 by Tommy Ettinger, public domain. */
+function random(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+describeShared('json-schema', () => {
+  const cases: Case[] = readShared('json-schema', 'maskbench.jsonl')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+
+  test('MaskBench: 85 % of schemas, no wrong answer', () => {
+    let supported = 0;
+    const wrong: string[] = [];
+    for (const { name, schema, tests } of cases) {
+      const grammar = compiled(schema);
+      if (!grammar) continue;
+      supported++;
+      for (const { valid, data } of tests) if (grammar.test(JSON.stringify(data)) !== valid) wrong.push(name);
+    }
+    expect(wrong).toEqual([]);
+    expect(supported / cases.length).toBeGreaterThan(0.9);
+  });
+
+  test('the official suite: nothing invalid is accepted', () => {
+    const wrong: string[] = [];
+    let answered = 0;
+    for (const file of readdirSync(shared('json-schema', 'suite')))
+      for (const { description, schema, tests } of JSON.parse(readShared('json-schema', 'suite', file))) {
+        const grammar = compiled(schema);
+        for (const { valid, data } of grammar ? tests : []) {
+          answered++;
+          if (!valid && grammar?.test(JSON.stringify(data))) wrong.push(`${file}: ${description}`);
+        }
+      }
+    expect(wrong).toEqual([]);
+    expect(answered).toBeGreaterThan(800);
+  });
+
+  test('valid instances in random tokens', () => {
+    const next = random(17);
+    const bytes = Array.from({ length: 256 }, (_, byte) => Uint8Array.of(byte));
+    for (const { name, schema, tests } of cases.slice(0, 60)) {
+      const data = tests.find((item) => item.valid)?.data;
+      const grammar = data === undefined ? undefined : compiled(schema);
+      if (!grammar) continue;
+      const text = new TextEncoder().encode(JSON.stringify(data)).subarray(0, 3000);
+      const pieces: Uint8Array[] = [];
+      for (let at = 0; at < text.length; ) {
+        const length = 1 + Math.floor(next() * 6);
+        pieces.push(text.subarray(at, at + length));
+        at += length;
+      }
+      const vocabulary = new Vocabulary([...bytes, ...pieces, new Uint8Array(0)], {
+        endOfText: [256 + pieces.length],
+      });
+      const matcher = grammar.matcher(vocabulary);
+      const mask = new Uint32Array(vocabulary.words);
+      pieces.forEach((_, i) => {
+        const token = 256 + i;
+        matcher.mask(mask);
+        expect([name, i, ((mask[token >>> 5] as number) >>> (token & 31)) & 1]).toEqual([name, i, 1]);
+        matcher.accept(token);
+      });
+    }
+  });
+});
