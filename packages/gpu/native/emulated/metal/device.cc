@@ -5,7 +5,7 @@
 #include "emulated/block.h"
 #include "emulated/metal/objects.h"
 
-#include <string.h>
+#include <sstream>
 
 namespace quern::gpu {
 
@@ -27,8 +27,10 @@ using metal::Integer;
 using metal::Natural;
 
 bool is_in_family(Integer family) {
-  const std::string families = std::string(",") + text_setting("QUERN_EMULATED_FAMILIES", "1007,1008,1009,5001") + ",";
-  return families.find("," + std::to_string(family) + ",") != std::string::npos;
+  std::istringstream families(text_setting("QUERN_EMULATED_FAMILIES", "1007,1008,1009,5001"));
+  for (std::string one; std::getline(families, one, ',');)
+    if (one == std::to_string(family)) return true;
+  return false;
 }
 
 Object new_buffer_of(uint64_t bytes) {

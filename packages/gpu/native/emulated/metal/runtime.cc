@@ -52,9 +52,14 @@ void retain(Instance* instance) {
   const std::lock_guard lock(world().mutex);
   instance_of(instance).references_++;
 }
+// The object ends outside of the lock: a buffer waits for work that other threads run, which looks up objects.
 void release(Instance* instance) {
-  const std::lock_guard lock(world().mutex);
-  if (--instance_of(instance).references_ == 0) delete instance;
+  bool last = false;
+  {
+    const std::lock_guard lock(world().mutex);
+    last = --instance_of(instance).references_ == 0;
+  }
+  if (last) delete instance;
 }
 
 Object autoreleased(Instance* instance) {
