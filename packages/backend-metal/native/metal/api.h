@@ -40,6 +40,7 @@ inline constexpr Integer family_apple7 = 1007, family_metal3 = 5001; // MTLGPUFa
 inline constexpr M<Object()> new_queue{"newCommandQueue"};
 inline constexpr M<Object()> new_fence{"newFence"};
 inline constexpr M<Object(Natural, Natural)> new_buffer{"newBufferWithLength:options:"};
+inline constexpr M<Object(const void*, Natural, Natural, Object)> new_buffer_no_copy{"newBufferWithBytesNoCopy:length:options:deallocator:"};
 inline constexpr Natural storage_shared_untracked = 0x100; // MTLResourceStorageModeShared | MTLResourceHazardTrackingModeUntracked
 inline constexpr M<Object(Object, Object, Object*)> new_library{"newLibraryWithSource:options:error:"};
 inline constexpr M<Object(Object, Natural, Object*, Object*)> new_pipeline{

@@ -1,5 +1,7 @@
 #include "metal/buffers.h"
 
+#include <unistd.h>
+
 #include "metal/strings.h"
 #include "quern/failure.h"
 
@@ -13,16 +15,16 @@ Buffers::Buffers(Object device, Object queue) : device_(device) {
   add_residency_set(queue, residents_.get());
 }
 
-Owned Buffers::new_block(uint64_t bytes) {
-  Owned buffer(new_buffer(device_, bytes, storage_shared_untracked));
-  if (buffer) add_allocation(residents_.get(), buffer.get()), changed_ = true;
-  return buffer;
+// A new buffer, which work sees from the next make_resident on.
+Owned Buffers::resident(Object buffer) {
+  if (buffer) add_allocation(residents_.get(), buffer), changed_ = true;
+  return Owned(buffer);
 }
 
 uint8_t* Buffers::allocate(uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   const Pool pool;
-  Owned buffer = new_block(bytes);
+  Owned buffer = resident(new_buffer(device_, bytes, storage_shared_untracked));
   if (!buffer) return nullptr;
   const uint64_t address = gpu_address(buffer.get());
   of_gpu_.emplace(address, Block{std::move(buffer), bytes});
@@ -32,11 +34,33 @@ uint8_t* Buffers::allocate(uint64_t bytes) {
 uint8_t* Buffers::allocate_host(uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   const Pool pool;
-  Owned buffer = new_block(bytes);
+  Owned buffer = resident(new_buffer(device_, bytes, storage_shared_untracked));
   if (!buffer) return nullptr;
   auto* const data = static_cast<uint8_t*>(contents(buffer.get()));
   of_host_.emplace(reinterpret_cast<uint64_t>(data), Block{std::move(buffer), bytes});
   return data;
+}
+
+// Metal takes whole pages.
+const uint8_t* Buffers::lend(const uint8_t* data, uint64_t bytes, std::shared_ptr<const void> owner) {
+  const auto page = uint64_t(sysconf(_SC_PAGESIZE)), at = reinterpret_cast<uint64_t>(data), start = at / page * page;
+  const uint64_t length = (at + bytes - start + page - 1) / page * page;
+  const std::lock_guard lock(mutex_);
+  const Pool pool;
+  Owned buffer = resident(new_buffer_no_copy(device_, reinterpret_cast<const void*>(start), length, storage_shared_untracked, nullptr));
+  if (!buffer) return nullptr;
+  const uint64_t address = gpu_address(buffer.get()) + (at - start);
+  lent_.emplace(address, Block{std::move(buffer), length, std::move(owner)});
+  return reinterpret_cast<const uint8_t*>(address);
+}
+
+void Buffers::take_back(const uint8_t* data) {
+  const std::lock_guard lock(mutex_);
+  const auto found = lent_.find(reinterpret_cast<uint64_t>(data));
+  if (found == lent_.end()) return;
+  remove_allocation(residents_.get(), found->second.buffer.get());
+  changed_ = true;
+  lent_.erase(found);
 }
 
 void Buffers::forget(Blocks& blocks, uint64_t start) {

@@ -3,6 +3,7 @@
 #include <stdint.h>
 
 #include <map>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -33,6 +34,9 @@ class Buffers {
   // As the host sees it; the GPU too.
   uint8_t* allocate_host(uint64_t bytes);
   void free_host(uint8_t* data);
+  // Memory of the host that the GPU reads where it is. Null: Metal refuses. `owner` keeps it.
+  const uint8_t* lend(const uint8_t* data, uint64_t bytes, std::shared_ptr<const void> owner);
+  void take_back(const uint8_t* data);
   // Before work that uses buffers is committed.
   void make_resident();
 
@@ -40,9 +44,10 @@ class Buffers {
   struct Block {
     Owned buffer;
     uint64_t bytes;
+    std::shared_ptr<const void> owner = nullptr; // of lent memory
   };
   using Blocks = std::map<uint64_t, Block>; // by start
-  Owned new_block(uint64_t bytes);
+  Owned resident(Object buffer);
   void forget(Blocks& blocks, uint64_t start);
   static Place find(const Blocks& blocks, uint64_t address);
 
@@ -51,6 +56,7 @@ class Buffers {
   Owned residents_; // MTLResidencySet
   bool changed_ = false;
   Blocks of_gpu_, of_host_;
+  std::multimap<uint64_t, Block> lent_; // by address: weights may share a page
 };
 
 }  // namespace quern::metal

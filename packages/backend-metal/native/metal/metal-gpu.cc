@@ -95,11 +95,13 @@ void MetalGpu::free(uint8_t* data) noexcept {
 void MetalGpu::free_released() noexcept {
   if (busy_) return;
   std::vector<uint8_t*> released;
+  std::vector<const uint8_t*> taken_back;
   {
     const std::lock_guard lock(mutex_);
-    released.swap(released_);
+    released.swap(released_), taken_back.swap(taken_back_);
   }
   for (uint8_t* const data : released) buffers_.free(data);
+  for (const uint8_t* const data : taken_back) buffers_.take_back(data);
 }
 
 uint8_t* MetalGpu::allocate_host(uint64_t bytes) {
@@ -109,6 +111,18 @@ uint8_t* MetalGpu::allocate_host(uint64_t bytes) {
 
 void MetalGpu::free_host(uint8_t* data) noexcept {
   if (getpid() == process_) buffers_.free_host(data);
+}
+
+const uint8_t* MetalGpu::lend(const uint8_t* data, uint64_t bytes, std::shared_ptr<const void> owner) {
+  enter();
+  return buffers_.lend(data, bytes, std::move(owner));
+}
+
+void MetalGpu::take_back(const uint8_t* data) noexcept {
+  if (getpid() != process_) return;
+  if (!busy_) return buffers_.take_back(data);
+  const std::lock_guard lock(mutex_);
+  taken_back_.push_back(data);
 }
 
 void MetalGpu::clear(uint8_t* data, uint64_t bytes) {

@@ -36,6 +36,8 @@ class MetalGpu : public gpu::Gpu {
   void free(uint8_t* data) noexcept override;
   uint8_t* allocate_host(uint64_t bytes) override;
   void free_host(uint8_t* data) noexcept override;
+  const uint8_t* lend(const uint8_t* data, uint64_t bytes, std::shared_ptr<const void> owner) override;
+  void take_back(const uint8_t* data) noexcept override;
   void clear(uint8_t* data, uint64_t bytes) override;
   void fill(uint8_t* to, uint8_t value, uint64_t bytes) override;
   void copy_in(uint8_t* to, const void* from, uint64_t bytes) override;
@@ -81,6 +83,7 @@ class MetalGpu : public gpu::Gpu {
   std::atomic<bool> failed_{false};
   std::atomic<bool> busy_{false};   // the queue may have work
   std::vector<uint8_t*> released_;  // while it had
+  std::vector<const uint8_t*> taken_back_;  // likewise
 };
 
 }  // namespace quern::metal

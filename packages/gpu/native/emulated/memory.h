@@ -3,6 +3,7 @@
 #pragma once
 #include <stdint.h>
 
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <string>
@@ -31,6 +32,10 @@ class Memory {
   void fill(uint8_t* to, uint8_t value, uint64_t bytes);
   // The host may write an allocation from now on without a word: what was never written counts as written.
   void open_to_host(uint8_t* data);
+
+  // Memory of the host that kernels may read where it is.
+  void lend(const uint8_t* data, uint64_t bytes);
+  void take_back(const uint8_t* data);
 
   // After a kernel's flag: what follows in the step may read what the op did not write, because nobody reads the results. Ends
   // with the next fill, which clears the flag.
@@ -68,7 +73,10 @@ class Memory {
   uint8_t *base_, *states_;
   uint64_t used_ = 0, allocations_ = 0;
   bool unwritten_allowed_ = false;
+  uint64_t lent_at(const void* address, uint64_t bytes) const;
   std::map<uint64_t, Allocation> blocks_; // by offset
+  std::multimap<const uint8_t*, Allocation> lent_;
+  std::atomic<uint64_t> lendings_{0}; // how often lent_ has changed
   Races races_;
 };
 

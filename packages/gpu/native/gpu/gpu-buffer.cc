@@ -9,6 +9,13 @@ GpuBuffer::~GpuBuffer() {
   if (data()) gpu_->free(data());
 }
 
+LentBytes::LentBytes(std::shared_ptr<Gpu> gpu, const HeldBytes& held, uint64_t bytes)
+    : gpu_(std::move(gpu)), file_(held.file), data_(held.file ? gpu_->lend(held.data, bytes, held.file) : nullptr) {}
+
+LentBytes::~LentBytes() {
+  if (data_) gpu_->take_back(data_);
+}
+
 HostBuffer::HostBuffer(std::shared_ptr<Gpu> gpu, uint64_t bytes)
     : gpu_(std::move(gpu)), pinned_(gpu_->allocate_host(bytes)), pageable_(pinned_ ? Pages() : Pages(bytes)) {}
 

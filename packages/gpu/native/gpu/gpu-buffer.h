@@ -4,6 +4,7 @@
 
 #include "gpu/gpu.h"
 #include "quern/buffer.h"
+#include "quern/byte-source.h"
 
 namespace quern::gpu {
 
@@ -16,6 +17,22 @@ class GpuBuffer : public Buffer {
 
  private:
   const std::shared_ptr<Gpu> gpu_;
+};
+
+// Bytes of a file where they are mapped, as kernels read them.
+class LentBytes {
+ public:
+  LentBytes(std::shared_ptr<Gpu> gpu, const HeldBytes& held, uint64_t bytes);
+  ~LentBytes();
+  LentBytes(const LentBytes&) = delete;
+
+  const uint8_t* data() const { return data_; } // null: the GPU does not take them
+  const std::shared_ptr<const MappedFile>& file() const { return file_; }
+
+ private:
+  const std::shared_ptr<Gpu> gpu_;
+  const std::shared_ptr<const MappedFile> file_;
+  const uint8_t* const data_;
 };
 
 // Memory of the host: pinned; pageable where the system refuses, with slower copies. No copy may be under way at its end.

@@ -32,6 +32,18 @@ static uint64_t size_of(const std::vector<int64_t>& shape, const WeightFormat& f
   return format.dense ? values * uint64_t(format.block_bytes) : plane_offsets(format, values / GROUP).bytes;
 }
 
+// The bytes of a dense matrix, if they are one piece of a mapped file at a multiple of 16: kernels load as much at once. Otherwise none.
+static HeldBytes bytes_to_lend(const WeightSource& source, const WeightFormat& format, uint64_t size, FileMap& files) {
+  if (!format.dense || source.shape.size() == 1 || source.parts.size() != 1) return {};
+  const WeightPart& part = source.parts.front();
+  const bool whole = part.rows == 0 || part.of == source.shape.back();
+  if (!whole || part.bytes.path.empty() || !part.bytes.mapped || part.bytes.bytes != size) return {};
+  OneByOne one_by_one;
+  const HeldBytes held = HeldBytes::open(part.bytes, files, one_by_one);
+  held.need_unchanged();
+  return reinterpret_cast<uintptr_t>(held.data) % 16 == 0 ? held : HeldBytes{};
+}
+
 Planes GpuWeight::planes() const { return planes_of(buffer_.data(), format_, values_of(shape_) / GROUP); }
 
 // The file of a part may go afterwards. Throws BAD_WEIGHT if it has changed meanwhile.
@@ -80,8 +92,11 @@ static void copy_vector(Upload& upload, const WeightSource& source, FileMap& fil
 GpuWeight::GpuWeight(const std::shared_ptr<Gpu>& gpu, Staging& staging, const WeightSource& source, FileMap& files)
     : shape_(source.shape),
       format_(format_of(source)),
-      buffer_(gpu, size_of(shape_, format_)),
+      size_(size_of(shape_, format_)),
+      lent_(gpu, bytes_to_lend(source, format_, size_, files), size_),
+      buffer_(gpu, lent_.data() ? 0 : size_),
       order_(gpu, 0) {
+  if (lent_.data()) return;
   Upload upload(*gpu, staging, format_, values_of(shape_), buffer_.data());
   if (shape_.size() == 1) copy_vector(upload, source, files);
   else copy_matrix(upload, source, format_, files);
@@ -107,7 +122,9 @@ static void copy_order(Upload upload, const std::vector<int32_t>& order) {
 GpuWeight::GpuWeight(const std::shared_ptr<Gpu>& gpu, Staging& staging, const GptqBlocks& blocks)
     : shape_{blocks.count(), blocks.width()},
       format_(*find_weight_format(blocks.format_name())),
-      buffer_(gpu, size_of(shape_, format_)),
+      size_(size_of(shape_, format_)),
+      lent_(gpu, {}, 0),
+      buffer_(gpu, size_),
       order_(gpu, blocks.order().size() * sizeof(int32_t)) {
   Upload upload(*gpu, staging, format_, values_of(shape_), buffer_.data());
   copy_blocks(upload, blocks);

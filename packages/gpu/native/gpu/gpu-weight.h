@@ -11,7 +11,8 @@
 
 namespace quern::gpu {
 
-// A weight, row-major. Vectors are f32; matrices have the file's format, blocks in planes.
+// A weight, row-major. Vectors are f32; matrices have the file's format, blocks in planes. Dense matrices stay in a mapped file if the GPU
+// reads it there.
 class GpuWeight : public LoadedWeight {
  public:
   // Throws BAD_WEIGHT, UNSUPPORTED, OUT_OF_MEMORY; copies may be under way then.
@@ -20,10 +21,13 @@ class GpuWeight : public LoadedWeight {
   GpuWeight(const std::shared_ptr<Gpu>& gpu, Staging& staging, const GptqBlocks& blocks);
 
   const std::vector<int64_t>& shape() const override { return shape_; }
-  uint64_t byte_length() const override { return buffer_.bytes() + order_.bytes(); }
+  uint64_t byte_length() const override { return lent_.data() ? size_ : buffer_.bytes() + order_.bytes(); }
+  void each_file(const std::function<void(const MappedFile&)>& look) const override {
+    if (lent_.data()) look(*lent_.file());
+  }
   const WeightFormat& format() const { return format_; }
   // Of a dense weight.
-  uint8_t* data() const { return buffer_.data(); }
+  const uint8_t* data() const { return lent_.data() ? lent_.data() : buffer_.data(); }
   // Of a weight of blocks.
   Planes planes() const;
   // Column p of the weight belongs to column order()[p] of x. Null: the identity.
@@ -32,6 +36,8 @@ class GpuWeight : public LoadedWeight {
  private:
   const std::vector<int64_t> shape_;
   const WeightFormat& format_;
+  const uint64_t size_;
+  const LentBytes lent_; // of a dense matrix that stays in its file
   const GpuBuffer buffer_, order_;
 };
 

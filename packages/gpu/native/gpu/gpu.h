@@ -52,6 +52,11 @@ class Gpu {
   virtual uint8_t* allocate_host(uint64_t bytes) = 0;
   // Nothing in the queue may use it. Any thread.
   virtual void free_host(uint8_t* data) noexcept = 0;
+  // Memory of the host as kernels read it, without a copy, until `take_back`; `owner` keeps it. Null: this GPU, or this memory, does not
+  // allow it. Any thread.
+  virtual const uint8_t* lend(const uint8_t*, uint64_t, std::shared_ptr<const void>) { return nullptr; }
+  // As `free`.
+  virtual void take_back(const uint8_t*) noexcept {}
   // Zeroes memory that nothing in the queue uses, and waits. Any thread, beside a capture too.
   virtual void clear(uint8_t* data, uint64_t bytes) = 0;
 

@@ -5,6 +5,8 @@
 #include "emulated/block.h"
 #include "emulated/metal/objects.h"
 
+#include <unistd.h>
+
 #include <sstream>
 
 namespace quern::gpu {
@@ -37,7 +39,16 @@ Object new_buffer_of(uint64_t bytes) {
   Machine& on = machine();
   const std::lock_guard lock(on.mutex);
   uint8_t* const data = bytes > 0 && bytes <= on.free_bytes() ? on.memory.allocate(bytes) : nullptr;
-  return data ? new BufferObject(data, bytes) : nullptr;
+  return data ? new BufferObject(data, bytes, false) : nullptr;
+}
+
+// Null unless it is whole pages.
+Object new_lent_buffer(const void* data, uint64_t bytes) {
+  const auto page = uint64_t(sysconf(_SC_PAGESIZE));
+  if (reinterpret_cast<uintptr_t>(data) % page != 0 || bytes % page != 0 || bytes == 0) return nullptr;
+  auto* const memory = static_cast<uint8_t*>(const_cast<void*>(data));
+  machine().memory.lend(memory, bytes);
+  return new BufferObject(memory, bytes, true);
 }
 
 const Methods& device_methods = *new Methods(
@@ -53,6 +64,7 @@ const Methods& device_methods = *new Methods(
         .add(metal::new_queue, [](Object, Selector) -> Object { return new QueueObject; })
         .add(metal::new_fence, [](Object, Selector) -> Object { return new FenceObject; })
         .add(metal::new_buffer, [](Object, Selector, Natural bytes, Natural) { return new_buffer_of(bytes); })
+        .add(metal::new_buffer_no_copy, [](Object, Selector, const void* data, Natural bytes, Natural, Object) { return new_lent_buffer(data, bytes); })
         .add(metal::new_residency_set, [](Object, Selector, Object, Object*) -> Object { return new ResidencySetObject; })
         .add(metal::new_library, [](Object self, Selector, Object source, Object, Object* error) {
           return new_library_of(as_a<DeviceObject>(self), as_a<StringObject>(source).text, error);
@@ -87,10 +99,11 @@ const Methods& fence_methods = *new Methods("MTLFence");
 
 }  // namespace
 
-BufferObject::BufferObject(uint8_t* data, uint64_t bytes) : Instance(buffer_methods), data(data), bytes(bytes) {}
+BufferObject::BufferObject(uint8_t* data, uint64_t bytes, bool lent) : Instance(buffer_methods), data(data), bytes(bytes), lent(lent) {}
 BufferObject::~BufferObject() {
   const std::lock_guard lock(machine().mutex);
-  machine().memory.free(data);
+  if (lent) machine().memory.take_back(data);
+  else machine().memory.free(data);
 }
 ResidencySetObject::ResidencySetObject() : Instance(residency_methods) {}
 FenceObject::FenceObject() : Instance(fence_methods) {}

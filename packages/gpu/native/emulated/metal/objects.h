@@ -25,10 +25,11 @@ struct Machine {
 Machine& machine();
 
 struct BufferObject : Instance {
-  BufferObject(uint8_t* data, uint64_t bytes);
+  BufferObject(uint8_t* data, uint64_t bytes, bool lent);
   ~BufferObject() override;
   uint8_t* const data;
   const uint64_t bytes;
+  const bool lent; // memory of the host
   bool open_to_host = false;
 };
 
