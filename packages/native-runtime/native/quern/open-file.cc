@@ -14,8 +14,17 @@
 
 namespace quern {
 
+static const timespec& time_of(const struct stat& info) {
+#if defined(__APPLE__)
+  return info.st_mtimespec;
+#else
+  return info.st_mtim;
+#endif
+}
+
 static FileIdentity identity_of(const struct stat& info) {
-  return {info.st_dev, info.st_ino, static_cast<uint64_t>(info.st_size), info.st_mtim.tv_sec, info.st_mtim.tv_nsec};
+  const timespec& time = time_of(info);
+  return {static_cast<uint64_t>(info.st_dev), info.st_ino, static_cast<uint64_t>(info.st_size), time.tv_sec, time.tv_nsec};
 }
 
 // O_NONBLOCK: opening a pipe must not wait for a writer.
