@@ -78,6 +78,7 @@ function emulatedGpu() {
 function generatedFiles() {
   for (const what of ['native-ops', 'native-formats', 'ops-doc', 'interfaces-doc', 'options-doc'])
     node(`tools/generate-${what}.mjs`, '--check');
+  node('tools/gpu/metal-estimates.mjs', '--check');
 }
 
 /** [name, act, with --all alone] */
