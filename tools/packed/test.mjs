@@ -120,6 +120,7 @@ async function installApp(origin) {
     '@quern/conformance',
     '@quern/runtime',
     '@quern/demo-model',
+    '@quern/grammar',
   ]);
   putEmulatedAddon();
   cpSync(join(here, 'cases'), app, { recursive: true });
