@@ -110,7 +110,7 @@ void Memory::read(void* to, const uint8_t* from, uint64_t bytes) const {
 
 void Memory::lend(const uint8_t* data, uint64_t bytes) {
   const std::lock_guard lock(mutex_);
-  lent_.insert({data, {bytes, bytes, ++allocations_}});
+  lent_.insert({data, bytes});
   lendings_++;
 }
 
@@ -120,27 +120,26 @@ void Memory::take_back(const uint8_t* data) {
   lendings_++;
 }
 
-// The allocation of lent memory; 0: there is none. A thread remembers the last one: kernels read neighbours.
-uint64_t Memory::lent_at(const void* address, uint64_t bytes) const {
+// A thread remembers the last one: kernels read neighbours.
+bool Memory::is_lent(const void* address, uint64_t bytes) const {
   struct Found {
     uint64_t lendings = 0;
     const uint8_t *data = nullptr, *end = nullptr;
-    uint64_t serial = 0;
   };
   static thread_local Found found;
   const auto* const at = static_cast<const uint8_t*>(address);
-  if (found.lendings == lendings_ && at >= found.data && at + bytes <= found.end) return found.serial;
+  if (found.lendings == lendings_ && at >= found.data && at + bytes <= found.end) return true;
   const std::lock_guard lock(mutex_);
-  for (const auto& [data, block] : lent_)
-    if (at >= data && at + bytes <= data + block.bytes) {
-      found = {lendings_, data, data + block.bytes, block.serial};
-      return block.serial;
+  for (const auto& [data, size] : lent_)
+    if (at >= data && at + bytes <= data + size) {
+      found = {lendings_, data, data + size};
+      return true;
     }
-  return 0;
+  return false;
 }
 
 uint64_t Memory::allocation_of(const void* address) const {
-  if (!holds(address, 0)) return lent_at(address, 1);
+  if (!holds(address, 0)) return is_lent(address, 1) ? lent : 0;
   const uint64_t offset = offset_of(address);
   const std::lock_guard lock(mutex_);
   const auto after = blocks_.upper_bound(offset);
@@ -161,7 +160,7 @@ bool Memory::all_written(const void* address, uint64_t bytes) const {
 
 void Memory::check_read(const void* address, uint64_t bytes) {
   need_aligned(address, bytes, "a read");
-  if (!holds(address, bytes) && lent_at(address, bytes)) return;
+  if (!holds(address, bytes) && is_lent(address, bytes)) return;
   if (!all_written(address, bytes)) {
     need_allocated(address, bytes, "a read");
     if (!unwritten_allowed_) fault("a read of %llu bytes of memory that was never written", (unsigned long long)bytes);

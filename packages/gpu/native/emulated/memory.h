@@ -73,9 +73,10 @@ class Memory {
   uint8_t *base_, *states_;
   uint64_t used_ = 0, allocations_ = 0;
   bool unwritten_allowed_ = false;
-  uint64_t lent_at(const void* address, uint64_t bytes) const;
+  bool is_lent(const void* address, uint64_t bytes) const;
   std::map<uint64_t, Allocation> blocks_; // by offset
-  std::multimap<const uint8_t*, Allocation> lent_;
+  std::multimap<const uint8_t*, uint64_t> lent_; // bytes; pieces may share pages, so that one address is in several
+  static constexpr uint64_t lent = UINT64_MAX; // the allocation of all lent memory
   std::atomic<uint64_t> lendings_{0}; // how often lent_ has changed
   Races races_;
 };
