@@ -15,15 +15,18 @@ interface Parts {
 const isOnHost = ({ profile: { sharesHostMemory, links } }: PlannerDevice): boolean =>
   sharesHostMemory ?? links === undefined;
 
-/** Usable host memory of the devices that compute in it, together. */
+/**
+ * Usable host memory of the devices that compute in it, together: the largest of theirs. One that may take a part of it alone, as
+ * GPUs of Apple, leaves the rest to the others.
+ */
 export const hostMemory = (devices: readonly PlannerDevice[]): number =>
-  Math.min(...devices.filter(isOnHost).map(usableMemory));
+  Math.max(0, ...devices.filter(isOnHost).map(usableMemory));
 
 /** Free bytes of all devices together; host memory counts once. */
 export function freeTogether(devices: readonly PlannerDevice[]): number {
   const onHost = devices.filter(isOnHost).map(({ freeMemory }) => freeMemory);
   const apart = devices.filter((device) => !isOnHost(device));
-  return apart.reduce((sum, { freeMemory }) => sum + freeMemory, onHost.length > 0 ? Math.min(...onHost) : 0);
+  return apart.reduce((sum, { freeMemory }) => sum + freeMemory, Math.max(0, ...onHost));
 }
 
 /** Bytes of the parts in host memory, at a context. */

@@ -76,6 +76,8 @@ const refusalOf = (devices: readonly PlannerDevice[], more: Partial<PlanRequest>
 
 const gpu = (name: string, freeGB: number, bandwidth = 1000) =>
   device(name, freeGB, { links, readBandwidth: bandwidth * GB });
+/** As a GPU of Apple: its memory is a part of the host's. */
+const sharing = (name: string, freeGB: number) => device(name, freeGB, { links, sharesHostMemory: true });
 const host = (name: string, freeGB: number, bandwidth = 50) =>
   device(name, freeGB, { kind: 'cpu', readBandwidth: bandwidth * GB });
 
@@ -141,6 +143,16 @@ describe('several named backends', () => {
   test('each computes at least one layer, the fastest all others', () => {
     expect(rangesOf([host('slow', 64), host('fast', 64, 200)], { named })).toEqual(['slow 0-0', 'fast 1-9']);
     expect(rangesOf([host('fast', 64, 200), host('slow', 64)], { named })).toEqual(['fast 0-8', 'slow 9-9']);
+  });
+
+  test('a GPU that may take a part of the host memory leaves the rest to the CPU', () => {
+    const devices = [sharing('shared', 10.6), host('cpu', 13)];
+    const { ranges, memory } = planBackends(model, devices, { ...request, named });
+    expect(ranges.map(({ backend }) => backend)).toEqual(['shared', 'cpu']);
+    expect(memory.available).toBe(13 * GB);
+    expect(refusalOf([sharing('shared', 8), host('cpu', 9)], { named })).toMatch(
+      /^MODEL_TOO_LARGE: no split/,
+    );
   });
 
   test('slow arithmetic makes a device slow, whatever its memory rate', () => {
@@ -227,6 +239,17 @@ describe('requested ranges', () => {
   test('backends in host memory share it', () => {
     expect(refusalOf([host('cpu', 8), host('other', 8)], asked([0, 5], [5, 10]))).toMatch(
       /^MODEL_TOO_LARGE: the parts 0-4,5-9 take .* of the host's memory together, but only 7.50 GB may be used: these backends share it, so a split gains no room$/,
+    );
+  });
+
+  test('a GPU that may take a part of the host memory takes no more', () => {
+    const [shared, cpu] = [sharing('shared', 10.6), host('cpu', 13)];
+    expect(rangesOf([shared, cpu], asked([0, 6], [6, 10]))).toEqual(['shared 0-5', 'cpu 6-9']);
+    expect(refusalOf([sharing('shared', 5), cpu], asked([0, 6], [6, 10]))).toMatch(
+      /^MODEL_TOO_LARGE: .*'shared', layers 0-5/,
+    );
+    expect(refusalOf([sharing('shared', 8), host('cpu', 9)], asked([0, 5], [5, 10]))).toMatch(
+      /^MODEL_TOO_LARGE: the parts 0-4,5-9 take .* but only 8.44 GB may be used/,
     );
   });
 
