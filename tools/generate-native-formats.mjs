@@ -73,9 +73,9 @@ const decoders = (folder) =>
     .map(scalarDecoder)
     .join('')}`;
 
-const manifest = (read) => `${made}
+const manifest = (read, name = 'ggufFormats') => `${made}
 /** Block formats that the kernels read. */
-export const ggufFormats: readonly string[] = [
+export const ${name}: readonly string[] = [
 ${read
   .filter(({ blockSize }) => blockSize > 1)
   .map(({ name }) => `  '${name}',\n`)
@@ -99,8 +99,7 @@ const files = {
   [`${kernels}generated/packed-formats.h`]: `${made}#pragma once\n${includes('packed/formats', packed)}`,
   [`${kernels}generated/simd-formats.h`]: `${made}#pragma once\n${includes('simd/formats', packed)}`,
   [at('../packages/backend-cpu/src/formats.ts')]: manifest(formats),
-  [at('../packages/backend-cuda/src/formats.ts')]: manifest(gpuFormats()),
-  [at('../packages/backend-metal/src/formats.ts')]: manifest(gpuFormats()),
+  [at('../packages/native-runtime/src/gpu-formats.ts')]: manifest(gpuFormats(), 'gpuFormats'),
 };
 
 const check = process.argv.includes('--check');

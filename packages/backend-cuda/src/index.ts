@@ -1,20 +1,16 @@
-import { type Backend, BackendError, type DeviceDescription, defineBackend } from '@quern/core';
-import { listDevices } from '@quern/native-runtime';
+import { type Backend, type DeviceDescription, defineBackend } from '@quern/core';
+import { checkGpuOptions, listDevices } from '@quern/native-runtime';
 import { type CudaOptions, cudaDriver, cudaLibrary } from './driver.js';
 import { loadCudaAddon } from './load.js';
 
 export { type CudaOptions, cudaDriver } from './driver.js';
-
-const known = ['device', 'precision', 'threads', 'isa'];
 
 /**
  * The function through which Quern loads this backend. Rejects as `cudaDriver`, and with BAD_ARGUMENT for an unknown
  * option.
  */
 export async function createBackend(options: CudaOptions = {}): Promise<Backend> {
-  const other = Object.keys(options).find((name) => !known.includes(name));
-  if (other !== undefined)
-    throw new BackendError('BAD_ARGUMENT', `there is no option '${other}'; there are ${known.join(', ')}`);
+  checkGpuOptions(options);
   return defineBackend(await cudaDriver(options));
 }
 

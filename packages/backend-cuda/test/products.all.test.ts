@@ -2,8 +2,8 @@
 import './emulated.js';
 import { knownCodecs } from '@quern/conformance';
 import type { Backend, Weight } from '@quern/core';
+import { gpuFormats } from '@quern/native-runtime';
 import { withSettings } from '../../gpu/test/settings.js';
-import { ggufFormats } from '../src/formats.js';
 import { createBackend } from '../src/index.js';
 import { bf16Matrix, blockMatrix, load, type Matrix, uniform } from './matrices.js';
 
@@ -53,7 +53,7 @@ const patience = 60_000;
 /** Slabs of 64 columns. */
 const settings = { QUERN_CUDA_SLAB: '64', QUERN_CUDA_PRODUCT: '64x64 2' };
 
-const codecs = knownCodecs.filter(({ format }) => ggufFormats.includes(format));
+const codecs = knownCodecs.filter(({ format }) => gpuFormats.includes(format));
 
 test.each(codecs)(
   'slabs and parts of k, $format',

@@ -2,8 +2,8 @@
 import './emulated.js';
 import { knownCodecs } from '@quern/conformance';
 import type { Backend, Weight } from '@quern/core';
+import { gpuFormats } from '@quern/native-runtime';
 import { withSettings } from '../../gpu/test/settings.js';
-import { ggufFormats } from '../src/formats.js';
 import { createBackend } from '../src/index.js';
 import { bf16Matrix, blockMatrix, load, type Matrix, uniform } from './matrices.js';
 
@@ -44,7 +44,7 @@ async function launches(kernel: string, matrix: Matrix, rows: number, options = 
   return failed;
 }
 
-const codecs = knownCodecs.filter(({ format }) => ggufFormats.includes(format));
+const codecs = knownCodecs.filter(({ format }) => gpuFormats.includes(format));
 
 async function agrees(matrix: Matrix, rows: number, parts: number): Promise<void> {
   await withSettings({ QUERN_CUDA_ROWS: `${parts}` }, async () => {

@@ -1,11 +1,9 @@
 import { type Backend, BackendError, type DeviceDescription, defineBackend } from '@quern/core';
-import { listDevices } from '@quern/native-runtime';
+import { checkGpuOptions, listDevices } from '@quern/native-runtime';
 import { type MetalOptions, metalDriver, metalLibrary } from './driver.js';
 import { loadMetalAddon } from './load.js';
 
 export { type MetalOptions, metalDriver } from './driver.js';
-
-const known = ['device', 'precision', 'threads', 'isa'];
 
 /** Metal is a part of macOS: elsewhere there is nothing to load. A library in its place may be anywhere. */
 function needSystem(): void {
@@ -21,9 +19,7 @@ function needSystem(): void {
  * option.
  */
 export async function createBackend(options: MetalOptions = {}): Promise<Backend> {
-  const other = Object.keys(options).find((name) => !known.includes(name));
-  if (other !== undefined)
-    throw new BackendError('BAD_ARGUMENT', `there is no option '${other}'; there are ${known.join(', ')}`);
+  checkGpuOptions(options);
   needSystem();
   return defineBackend(await metalDriver(options));
 }

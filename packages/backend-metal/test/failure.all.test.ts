@@ -1,18 +1,12 @@
 // What goes wrong with a GPU, on the emulated device.
 import './emulated.js';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Backend } from '@quern/core';
+import { failureTests, normalised } from '../../gpu/test/failure-tests.js';
 import { withSettings } from '../../gpu/test/settings.js';
 import { createBackend, devices } from '../src/index.js';
-
-/** x / ‖x‖ of one row. */
-async function normalised(backend: Backend, x: readonly number[]): Promise<number[]> {
-  using step = backend.step();
-  const row = step.input(Float32Array.from(x), [1, x.length]);
-  return Array.from(await step.read(backend.l2Normalise(row)), Number);
-}
 
 test.each([
   [{ QUERN_EMULATED_DEVICES: '2' }, 5, /no device 5; there are 0 \(emulated GPU\), 1 \(emulated GPU\)$/],
@@ -25,8 +19,8 @@ test.each([
   ],
   [{ QUERN_EMULATED_FAMILIES: '1005' }, 0, /does not belong to the family Metal 3/],
   [{ QUERN_EMULATED_UNIFIED: '0' }, 0, /has memory of its own/],
-])('%j, device %d: UNSUPPORTED', (settings, device, message) =>
-  withSettings(settings as unknown as Record<string, string>, async () => {
+] as const)('%j, device %d: UNSUPPORTED', (settings, device, message) =>
+  withSettings({ ...settings }, async () => {
     await expect(createBackend({ device })).rejects.toMatchObject({
       code: 'UNSUPPORTED',
       message: expect.stringMatching(message),
@@ -69,24 +63,6 @@ test('a second device', () =>
     expect(backend.name).toBe('metal:1');
   }));
 
-test('a failed launch rejects, the backend stays failed, a new one works', async () => {
-  using backend = await createBackend();
-  await withSettings({ QUERN_EMULATED_FAILS: 'l2_normalise' }, async () => {
-    await expect(normalised(backend, [3, 4])).rejects.toMatchObject({
-      code: 'DEVICE_FAILED',
-      message: expect.stringMatching(/the step failed on metal:0 \(emulated GPU\): .*planted/),
-    });
-  });
-  await expect(normalised(backend, [3, 4])).rejects.toMatchObject({
-    code: 'DEVICE_FAILED',
-    message: expect.stringMatching(/has failed before .*make a new one/),
-  });
-  using fresh = await createBackend();
-  const [a, b] = await normalised(fresh, [3, 4]);
-  expect(a).toBeCloseTo(0.6, 6);
-  expect(b).toBeCloseTo(0.8, 6);
-});
-
 test("a kernel that does not compile: the compiler's message, the GPU; others work", async () => {
   using backend = await createBackend();
   await withSettings({ QUERN_EMULATED_COMPILE_FAILS: 'l2_normalise' }, async () => {
@@ -110,37 +86,43 @@ test('simdgroups of 64 lanes', async () => {
   });
 });
 
-test('the working set is exceeded', async () => {
-  using backend = await createBackend();
-  const buffer = () =>
-    backend.kvBuffer({ dtype: 'f32', blocks: 64, blockSize: 1024, heads: 8, headDim: 128 });
-  await withSettings({ QUERN_EMULATED_TAKEN: '4000' }, async () => {
-    expect(buffer).toThrow(
-      expect.objectContaining({
-        code: 'OUT_OF_MEMORY',
-        message: expect.stringMatching(
-          /256\.0 MiB of memory were asked for .*metal:0 \(emulated GPU\) has .* free of a working set of 4\.0 GiB/,
-        ),
-      }),
-    );
-  });
-  buffer().dispose();
+failureTests(createBackend, {
+  failure: /the step failed on metal:0 \(emulated GPU\): .*planted/,
+  memory: /256\.0 MiB of memory .*metal:0 \(emulated GPU\) has .* free of a working set of 4\.0 GiB/,
 });
 
-test('nothing is left when a backend goes but its queue, which goes, and its device', async () => {
+/** The objects of Metal that are alive when a backend goes after `act`, by class. */
+async function aliveAfter(act: (backend: Backend) => Promise<void>): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'quern-alive-'));
   const file = join(folder, 'alive');
+  const told = () => (existsSync(file) ? readFileSync(file, 'utf8') : '');
   await withSettings({ QUERN_EMULATED_ALIVE: file }, async () => {
     const backend = await createBackend();
-    await normalised(backend, [3, 4]);
+    await act(backend);
     backend.dispose();
-    for (let i = 0; i < 100; i++) {
-      await new Promise((resolve) => setTimeout(resolve, 20));
-      try {
-        if (readFileSync(file, 'utf8') !== '') break;
-      } catch {}
-    }
+    for (let i = 0; i < 100 && told() === ''; i++) await new Promise((resolve) => setTimeout(resolve, 20));
   });
-  expect(readFileSync(file, 'utf8')).toBe('MTLCommandQueue 1, MTLDevice 1\n');
+  const alive = told();
   rmSync(folder, { recursive: true });
+  return alive;
+}
+
+/** A step of more command buffers than are in flight, whose first one fails. */
+async function failInFront(backend: Backend): Promise<void> {
+  using step = backend.step();
+  let x = backend.l2Normalise(step.input(Float32Array.of(3, 4), [1, 2]));
+  for (let i = 0; i < 200; i++) x = backend.add(x, x);
+  await withSettings({ QUERN_EMULATED_FAILS: 'l2_normalise' }, async () => {
+    await expect(step.read(x)).rejects.toMatchObject({ code: 'DEVICE_FAILED' });
+  });
+}
+
+const ended = 'MTLCommandQueue 1, MTLDevice 1\n'; // the queue that goes, and its device
+
+test('nothing else is left when a backend goes', async () => {
+  expect(await aliveAfter(async (backend) => void (await normalised(backend, [3, 4])))).toBe(ended);
+});
+
+test('nor after a failure with work behind it', async () => {
+  expect(await aliveAfter(failInFront)).toBe(ended);
 });

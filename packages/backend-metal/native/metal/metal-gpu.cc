@@ -50,9 +50,13 @@ std::string MetalGpu::driver() const {
 
 std::string MetalGpu::uuid() const { return text("metal-%016llx", (unsigned long long)facts_.registry_id); }
 
-void MetalGpu::enter() const {
+void MetalGpu::need_own_process() const {
   if (getpid() != process_)
     fail(Code::device_failed, "this backend belongs to process %d: a forked process cannot use Metal; start a new process", int(process_));
+}
+
+void MetalGpu::enter() const {
+  need_own_process();
   if (!failed_) return;
   const std::lock_guard lock(mutex_);
   fail(Code::device_failed, "%s has failed before (%s): dispose the backend or model and make a new one", label_.c_str(), failure_.c_str());
@@ -172,10 +176,11 @@ void MetalGpu::wait_for(uint64_t number) {
   throw Failure(Code::device_failed, told);
 }
 
-// After a failure the queue is empty all the same.
+// After a failure too: the GPU may still work on command buffers behind the one that failed.
 void MetalGpu::finish() try {
-  enter();
+  need_own_process();
   wait_for(queue_.commit_work());
+  enter();
   busy_ = false;
   staged_.settle(true);
   free_released();

@@ -56,6 +56,7 @@ class MetalGpu : public gpu::Gpu {
   void launch_bytes(const char* name, int64_t blocks, int threads, const void* args, size_t args_bytes, int shared_bytes) override;
 
  private:
+  void need_own_process() const;
   // Throws DEVICE_FAILED after a failure, and in a forked process.
   void enter() const;
   void enter_queue();

@@ -3,6 +3,7 @@
 #include "kernels/attention.h"
 #include "kernels/cuda/attention-group.h"
 #include "kernels/cuda/attention-tiles.h"
+#include "kernels/metal/attention-tiles.h"
 #include "test/arrays.h"
 
 namespace quern::gpu {
@@ -107,6 +108,13 @@ int tiles_of_row(int heads, int kv_heads, int d) {
   return (group + most - 1) / most * kv_heads;
 }
 
+// tile_parts of kernels/metal/attention-tiles.h; others are of kernels/cuda/attention-tiles.h.
+constexpr int simdgroups = -1;
+int rows_of_tile(int tile_parts) { return tile_parts == simdgroups ? int(FloatAttention<8>::rows) : QUERY_ROWS; }
+std::string tile_kernel(const char* stem, int tile_parts, int d) {
+  return stem + (tile_parts == simdgroups ? "" : std::to_string(tile_parts) + "_") + (d <= 64 ? "64" : "128");
+}
+
 // A batch over a cache whose blocks lie in reverse order, and what the kernel makes of it.
 struct Cached {
   const Type type;
@@ -118,7 +126,7 @@ struct Cached {
   HostCache k, v;
   std::vector<float> q;
   int blocks_of_cache = int(sequences.size()) * width, parts = 1, fault = 0;
-  int tile_parts = 0;  // of attention-tiles.h; 0: rows
+  int tile_parts = 0;  // 0: rows
   bool packed = false, tile_per_row = false;  // attention-group.h
 
   Cached(Type type, int d, int heads, int kv_heads, int size, Rule rule, int tile_parts = 0, const std::vector<Sequence>& of = batch)
@@ -169,8 +177,8 @@ struct Cached {
                          y.global(), partial.global(), parts, least_keys, rows, heads, kv_heads, d, blocks_of_cache, size, S, width,
                          scale, rule.soft_cap, rule.causal, rule.window, faults.global(), op};
     const AttentionMerge merging{partial.global(), y.global(), parts, d};
-    const std::string of_tiles = "attention_tile_" + std::to_string(tile_parts) + (d <= 64 ? "_64_" : "_128_");
-    const int tiles = rows / QUERY_ROWS + S, blocks = tile_parts ? tiles * heads : rows * tiles_of_row(heads, kv_heads, d) * parts;
+    const std::string of_tiles = tile_kernel("attention_tile_", tile_parts, d) + "_";
+    const int tiles = rows / rows_of_tile(tile_parts) + S, blocks = tile_parts ? tiles * heads : rows * tiles_of_row(heads, kv_heads, d) * parts;
     if (packed) return run_packed(args, body, faults, y);
     launched(((tile_parts ? of_tiles : "attention_") + names[type]).c_str(), blocks, threads, args, [&] {
       fault = faults.values()[0];

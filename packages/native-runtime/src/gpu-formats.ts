@@ -1,7 +1,7 @@
 // Made by tools/generate-native-formats.mjs from the table of @quern/quant and the files of kernels/; edit those instead.
 
 /** Block formats that the kernels read. */
-export const ggufFormats: readonly string[] = [
+export const gpuFormats: readonly string[] = [
   'q4_0',
   'q4_1',
   'q5_0',
