@@ -173,6 +173,7 @@ const numberFlags = {
   penaltyWindow: undefined,
   seed: '--seed <s>',
   maxWaitMs: undefined,
+  priority: undefined,
 } as const satisfies Record<NumberOf<GenerateOptions>, string | undefined>;
 
 type NumberOf<T> = {

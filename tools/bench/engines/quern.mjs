@@ -52,9 +52,9 @@ export class Quern {
   async generate(session, ids, answer, reused) {
     const options = { maxTokens: answer, temperature: 0, ignoreEos: true };
     const result = await session.generate(ids, options).result;
-    if (result.tokens.length !== answer || result.reusedTokens !== reused)
+    if (result.tokens.length !== answer || result.cachedTokens !== reused)
       throw new Error(
-        `quern gave ${result.tokens.length} tokens after ${result.reusedTokens} in the cache, not ${answer} after ${reused}`,
+        `quern gave ${result.tokens.length} tokens after ${result.cachedTokens} in the cache, not ${answer} after ${reused}`,
       );
   }
 }

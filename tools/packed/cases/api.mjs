@@ -55,7 +55,7 @@ export const apiCases = (packages, folder) => ({
     const session = model.session();
     assert.ok(session instanceof packages.runtime.Session);
     await session.generate('Once upon a time', greedy).result;
-    assert.ok((await session.generate('Once upon a time there', greedy).result).reusedTokens > 0);
+    assert.ok((await session.generate('Once upon a time there', greedy).result).cachedTokens > 0);
     model.dispose();
   },
   async tokenizers() {

@@ -74,10 +74,10 @@ class Sequences {
 
 /** Throws if the measured work differs from the requested work. */
 function needAsAsked(model: Model, result: GenerationResult, answer: number, reused: number): void {
-  if (result.tokens.length === answer && result.reusedTokens === reused) return;
+  if (result.tokens.length === answer && result.cachedTokens === reused) return;
   throw new BenchError(
     'WRONG_WORK',
-    `${model.path}: asked for ${answer} tokens after ${reused} in the cache; got ${result.tokens.length} after ${result.reusedTokens}`,
+    `${model.path}: asked for ${answer} tokens after ${reused} in the cache; got ${result.tokens.length} after ${result.cachedTokens}`,
   );
 }
 

@@ -103,7 +103,8 @@ export function kvCacheBytes(options: Omit<KvCacheOptions, 'context'>, tokens: n
 export class KvCache {
   private readonly pool: BlockPool;
   private readonly kvLayers: readonly KvLayer[];
-  private readonly maxBlocks: number;
+  /** Maximum blocks per sequence: the width of block tables. */
+  readonly maxBlocks: number;
 
   private constructor(
     readonly options: KvCacheOptions,
@@ -150,9 +151,23 @@ export class KvCache {
     return layer;
   }
 
-  /** A new, empty sequence. It takes blocks as it grows. */
-  sequence(): KvSequence {
-    return new KvSequence(this.pool, this.blockSize, this.maxBlocks);
+  /**
+   * A new sequence, which takes blocks as it grows. It begins with the tokens of `prefix`: whole blocks in use, which
+   * it then shares.
+   * @throws BackendError BAD_ARGUMENT for a block that is not in use, or more blocks than a sequence holds
+   */
+  sequence(prefix: readonly number[] = []): KvSequence {
+    return new KvSequence(this.pool, this.blockSize, this.maxBlocks, prefix);
+  }
+
+  /** Keeps a block in use without a sequence, until `drop`. @throws BackendError BAD_ARGUMENT: the block is not in use */
+  hold(block: number): void {
+    this.pool.share(block);
+  }
+
+  /** Ends a `hold`. The last holder frees the block. @throws BackendError BAD_ARGUMENT: the block is not in use */
+  drop(block: number): void {
+    this.pool.release(block);
   }
 
   get freeBlocks(): number {

@@ -12,7 +12,18 @@ export class KvSequence {
     private readonly blockSize: number,
     /** Maximum blocks per sequence: the width of block tables. */
     private readonly maxBlocks: number,
-  ) {}
+    /** Whole blocks in use: the first ones of this sequence. */
+    prefix: readonly number[] = [],
+  ) {
+    if (prefix.length > maxBlocks)
+      throw new BackendError(
+        'BAD_ARGUMENT',
+        `a sequence holds at most ${maxBlocks} blocks; its prefix has ${prefix.length}`,
+      );
+    for (const block of prefix) pool.share(block);
+    this.blocks = [...prefix];
+    this.tokens = prefix.length * blockSize;
+  }
 
   /** Tokens with keys and values in the cache (or pending in a step that has not run). */
   get length(): number {
@@ -33,6 +44,11 @@ export class KvSequence {
     return this.blocks[Math.floor(position / this.blockSize)]! * this.blockSize + (position % this.blockSize);
   }
 
+  /** Free blocks that `append(count)` takes. */
+  blocksFor(count: number): number {
+    return Math.ceil((this.tokens + count) / this.blockSize) - this.blocks.length;
+  }
+
   /**
    * Makes room for `count` more tokens. Throws OUT_OF_MEMORY (no free block) or BAD_ARGUMENT (over the capacity);
    * nothing changes then.
@@ -44,8 +60,7 @@ export class KvSequence {
         'BAD_ARGUMENT',
         `a sequence of ${this.tokens} tokens cannot take ${count} more: it holds at most ${this.capacity}`,
       );
-    const wanted = Math.ceil((this.tokens + count) / this.blockSize);
-    this.blocks.push(...this.pool.allocate(wanted - this.blocks.length));
+    this.blocks.push(...this.pool.allocate(this.blocksFor(count)));
     this.tokens += count;
   }
 
@@ -71,12 +86,8 @@ export class KvSequence {
   fork(length = this.tokens): KvSequence {
     this.needLive();
     this.needWithin('fork', length);
-    const whole = Math.floor(length / this.blockSize);
-    const child = new KvSequence(this.pool, this.blockSize, this.maxBlocks);
-    child.blocks = this.blocks.slice(0, whole);
-    for (const block of child.blocks) this.pool.share(block);
-    child.tokens = whole * this.blockSize;
-    return child;
+    const whole = this.blocks.slice(0, Math.floor(length / this.blockSize));
+    return new KvSequence(this.pool, this.blockSize, this.maxBlocks, whole);
   }
 
   /** Gives all blocks back; the sequence cannot be used again. Releasing twice is harmless. */

@@ -1,22 +1,51 @@
-import type { Backend, KvSequence } from '@quern/core';
+import type { Backend } from '@quern/core';
 import { needFiniteLogits } from '../broken-numbers.js';
-import { noToken } from '../sampling/draws.js';
-import { appending } from './appending.js';
-import { DecodeBatch } from './decode-batch.js';
-import type { DecodeRequest } from './decode-member.js';
+import type { NoticeListener } from '../notice.js';
+import { batchRows } from './batch-rows.js';
 import type { ForwardStepsOptions } from './forward-options.js';
 import { ForwardSteps } from './forward-steps.js';
-import { inFlight } from './in-flight.js';
+import type { Lease } from './lease.js';
+import type { TokensRequest } from './member.js';
+import { type LeaseOptions, Room } from './room.js';
+import { Scheduler } from './scheduler.js';
 import type { Head, RowOutput } from './step-output.js';
 import type { TokenChoice } from './token-choice.js';
 
-/** Options of a call. */
-export interface RunOptions {
+export interface EngineOptions extends ForwardStepsOptions {
+  /** A text does not depend on other calls: see `LoadOptions.batchInvariant`. */
+  readonly batchInvariant?: boolean | undefined;
+  /** Most calls that wait for room in the cache; default: no limit. */
+  readonly maxQueue?: number | undefined;
+  readonly onNotice?: NoticeListener;
+}
+
+/** Options of a prompt's computation. */
+export interface PromptOptions {
   readonly signal?: AbortSignal | undefined;
   /** Called after each chunk of a prompt. `processed`: tokens done, of `total`. */
   readonly onProgress?:
     | ((progress: { readonly processed: number; readonly total: number }) => void)
     | undefined;
+}
+
+/** What an engine does now, and has done. */
+export interface EngineStats {
+  /** Calls that have blocks and wait for tokens. */
+  readonly running: number;
+  /** Calls that wait for blocks. */
+  readonly waiting: number;
+  /** Blocks of the cache; `freeBlocks`: of no call; `cachedBlocks`: of no call, with known tokens. */
+  readonly blocks: number;
+  readonly freeBlocks: number;
+  readonly cachedBlocks: number;
+  /** Prompt tokens that were looked up in the cache; `prefixHits`: that were found. */
+  readonly prefixQueries: number;
+  readonly prefixHits: number;
+  /** Computed and found prompt tokens. */
+  readonly promptTokens: number;
+  readonly generatedTokens: number;
+  /** Calls whose blocks were taken by others; they were computed again. */
+  readonly preemptions: number;
 }
 
 /** Most bytes of logits from one step of `logits`. */
@@ -25,16 +54,29 @@ const logitsBytes = 64 << 20;
 const noStops = new Int32Array(0);
 
 /**
- * One model and one cache: tokens of a sequence in, next token or logits out. A rejected step leaves the sequence as
- * before.
+ * One model and one cache: tokens of a lease in, next tokens or logits out. A rejected call leaves the lease as before.
  */
 export class Engine {
   private readonly steps: ForwardSteps;
-  private readonly batch: DecodeBatch;
+  private readonly scheduler: Scheduler;
+  private readonly room: Room;
+  private readonly counts = { prefixQueries: 0, prefixHits: 0, promptTokens: 0 };
 
-  constructor(private readonly options: ForwardStepsOptions) {
+  constructor(private readonly options: EngineOptions) {
+    const { cache, prefillChunk, batchInvariant = false, onNotice } = options;
     this.steps = new ForwardSteps(options);
-    this.batch = new DecodeBatch(this.steps);
+    this.room = new Room(cache);
+    const { maxQueue = Number.POSITIVE_INFINITY } = options;
+    this.scheduler = new Scheduler({
+      steps: this.steps,
+      room: this.room,
+      sequences: batchInvariant ? Math.min(batchRows, this.exactRows) : batchRows,
+      prefillChunk,
+      alone: batchInvariant,
+      plansInFlight: this.plansInFlight,
+      maxQueue,
+      onNotice,
+    });
   }
 
   get backend(): Backend {
@@ -46,57 +88,85 @@ export class Engine {
     return Math.min(...this.options.model.parts.map(({ backend }) => backend.profile.exactRows ?? 1));
   }
 
+  /** Blocks of no call. */
+  get freeBlocks(): number {
+    return this.room.freeBlocks;
+  }
+
+  get stats(): EngineStats {
+    const { blocks, freeBlocks, idleBlocks: cachedBlocks, preemptions } = this.room;
+    const { runningCalls: running, waitingCalls: waiting, chosenTokens: generatedTokens } = this.scheduler;
+    const state = { running, waiting, blocks, freeBlocks, cachedBlocks };
+    return { ...state, preemptions, generatedTokens, ...this.counts };
+  }
+
+  /** A place in the queue for a call. It takes blocks when its first tokens are computed. */
+  lease(options: LeaseOptions = {}): Lease {
+    const { batchInvariant = false } = this.options;
+    return this.room.lease(batchInvariant ? { ...options, reuse: false } : options);
+  }
+
+  /** Ends a lease. Releasing twice is harmless. */
+  release(lease: Lease): void {
+    this.room.release(lease);
+    this.scheduler.wake();
+  }
+
   /** Computes a prompt in chunks and chooses the next token. `ids` must not be empty. */
   async prefill(
-    sequence: KvSequence,
+    lease: Lease,
     ids: readonly number[],
     choice: TokenChoice,
-    { signal, onProgress }: RunOptions,
+    { signal, onProgress }: PromptOptions,
   ): Promise<number> {
     let processed = 0;
-    const tell = (tokens: number): void => {
-      processed += tokens;
-      onProgress?.({ processed, total: ids.length });
+    const total = ids.length;
+    const isFirst = lease.tokens.length === 0;
+    const onRows = (rows: number): void => {
+      if (processed === 0 && isFirst) processed = lease.cachedTokens;
+      processed += rows;
+      onProgress?.({ processed, total });
     };
-    const chunks = chunksOf(ids, this.options.prefillChunk);
-    const single = chunks.at(-1)!.length === 1 ? chunks.pop()![0] : undefined; // decoded, in a shared step
-    const last = single === undefined ? choice : undefined;
-    const chosen = await this.batch.beside(() => this.fillAll(sequence, chunks, last, tell, signal));
-    if (single === undefined) return chosen;
-    const [token] = await this.decode({ sequence, token: single, choice, most: 1, stops: noStops, signal });
-    tell(1);
+    const request = { lease, ids, choice, most: 1, stops: noStops, signal, onRows };
+    const [token] = await this.scheduler.tokens(request);
+    if (isFirst) this.count(lease, total);
     return token!;
   }
 
   /**
-   * The n ≥ 1 tokens after `request.token`, in steps shared with concurrent requests. The sequence then holds all of
-   * them but the last.
+   * The n ≥ 1 tokens after the last of `request.ids`, in steps shared with concurrent requests. The lease then holds
+   * all of them but the last.
    */
-  decode(request: DecodeRequest): Promise<readonly number[]> {
-    return this.batch.next(request);
+  decode(request: TokensRequest): Promise<readonly number[]> {
+    return this.scheduler.tokens(request);
   }
 
   /** Appends and computes `tokens`. `take` reads the rows; the next step overwrites them. */
   compute<T>(
-    sequence: KvSequence,
+    lease: Lease,
     tokens: readonly number[],
     head: Head,
     take: (rows: readonly RowOutput[]) => T,
     signal: AbortSignal | undefined,
   ): Promise<T> {
-    const compute = (start: number) => this.steps.run([{ sequence, start, tokens }], head, take, signal);
-    return this.batch.beside(() => appending(sequence, tokens.length, compute));
+    return this.scheduler.beside(() =>
+      this.appending(lease, tokens, signal, (start) =>
+        this.steps.run([{ sequence: lease.sequence, start, tokens }], head, take, signal),
+      ),
+    );
   }
 
-  /** Appends `ids` to `sequence` and gives the logits after each of them, [V] each. Rejects with BAD_LOGITS. */
-  async logits(sequence: KvSequence, ids: readonly number[], signal?: AbortSignal): Promise<Float32Array[]> {
+  /** Appends `ids` to the lease and gives the logits after each of them, [V] each. Rejects with BAD_LOGITS. */
+  async logits(lease: Lease, ids: readonly number[], signal?: AbortSignal): Promise<Float32Array[]> {
     const { model, prefillChunk } = this.options;
     const most = Math.max(1, Math.floor(logitsBytes / (4 * model.config.vocabulary)));
     const rows: Float32Array[] = [];
-    const chunks = chunksOf(ids, Math.min(prefillChunk, most));
-    const tasks = chunks.map((chunk) => () => this.logitsOf(sequence, chunk, signal));
-    await this.batch.beside(async () => {
-      for await (const some of inFlight(this.plansInFlight, tasks)) {
+    await this.scheduler.beside(async () => {
+      for (const tokens of chunksOf(ids, Math.min(prefillChunk, most))) {
+        const take = (outputs: readonly RowOutput[]) => outputs.map(({ logits }) => logits!.slice());
+        const some = await this.appending(lease, tokens, signal, (start) =>
+          this.steps.once([{ sequence: lease.sequence, start, tokens }], 'logits', 'all', take, signal),
+        );
         await needFiniteLogits(some, rows.length);
         rows.push(...some);
       }
@@ -105,7 +175,14 @@ export class Engine {
   }
 
   dispose(): void {
+    this.scheduler.dispose();
     this.steps.dispose();
+  }
+
+  private count({ cachedTokens }: Lease, promptTokens: number): void {
+    this.counts.prefixQueries += promptTokens;
+    this.counts.prefixHits += cachedTokens;
+    this.counts.promptTokens += promptTokens;
   }
 
   /** Steps submitted at once: max(plans that the devices keep in flight, parts of the model). */
@@ -114,52 +191,37 @@ export class Engine {
     return Math.max(parts.length, ...parts.map(({ backend }) => backend.profile.plansInFlight ?? 1));
   }
 
-  /** Computes chunks of a prompt in order. Returns the token that `choice` takes after the last chunk. */
-  private async fillAll(
-    sequence: KvSequence,
-    chunks: readonly (readonly number[])[],
-    choice: TokenChoice | undefined,
-    tell: (tokens: number) => void,
-    signal: AbortSignal | undefined,
-  ): Promise<number> {
-    const choiceOf = (i: number) => (i === chunks.length - 1 ? choice : undefined);
-    const alone = chunks.length === 1 || this.plansInFlight === 1;
-    const tasks = chunks.map((chunk, i) => () => this.fill(sequence, chunk, choiceOf(i), alone, signal));
-    let [token, done] = [noToken, 0];
-    for await (token of inFlight(this.plansInFlight, tasks)) tell(chunks[done++]!.length);
-    return token;
-  }
-
-  /**
-   * Computes the keys and values of tokens. Logits are computed only for a `choice`. `alone`: no other chunk of the
-   * sequence is under way.
-   */
-  private fill(
-    sequence: KvSequence,
-    tokens: readonly number[],
-    choice: TokenChoice | undefined,
-    alone: boolean,
-    signal: AbortSignal | undefined,
-  ): Promise<number> {
-    const [head, of] = choice ? ([choice.head, 'last'] as const) : (['none', 'none'] as const);
-    const take = (rows: readonly RowOutput[]) => choice?.take(rows[0]!) ?? noToken;
-    return appending(sequence, tokens.length, (start) => {
-      const chunk = { sequence, start, tokens };
-      return alone
-        ? this.steps.prompt(chunk, head, this.batch.busy, take, signal)
-        : this.steps.once([chunk], head, of, take, signal);
-    });
-  }
-
-  private logitsOf(
-    sequence: KvSequence,
+  /** Makes room for `tokens`, then runs `compute` with the position of the first. A failure takes the room back. */
+  private async appending<T>(
+    lease: Lease,
     tokens: readonly number[],
     signal: AbortSignal | undefined,
-  ): Promise<Float32Array[]> {
-    const take = (rows: readonly RowOutput[]) => rows.map(({ logits }) => logits!.slice());
-    return appending(sequence, tokens.length, (start) =>
-      this.steps.once([{ sequence, start, tokens }], 'logits', 'all', take, signal),
-    );
+    compute: (start: number) => Promise<T>,
+  ): Promise<T> {
+    const start = lease.tokens.length;
+    await this.makeRoom(lease, tokens.length, signal);
+    for (const token of tokens) lease.tokens.push(token);
+    lease.busy++;
+    try {
+      const result = await compute(start);
+      lease.computed = start + tokens.length;
+      return result;
+    } catch (error) {
+      lease.truncate(start);
+      throw error;
+    } finally {
+      lease.busy--;
+    }
+  }
+
+  /** Room for `count` more tokens. Computes tokens that a preemption took. */
+  private async makeRoom(lease: Lease, count: number, signal: AbortSignal | undefined): Promise<void> {
+    const nothing = { ids: [], choice: undefined, most: 0, stops: noStops };
+    for (;;) {
+      if (!lease.started || lease.missing > 0) await this.scheduler.tokens({ lease, signal, ...nothing });
+      if (this.room.growBefore(lease, count)) return;
+      this.room.preempt(lease);
+    }
   }
 }
 

@@ -1,29 +1,12 @@
-import {
-  type BatchArrays,
-  type KvSequence,
-  RepeatedStep,
-  StepCache,
-  type StepRecipe,
-  writeBatch,
-} from '@quern/core';
-import type { Draws } from '../sampling/draws.js';
+import { type BatchArrays, RepeatedStep, StepCache, type StepRecipe, writeBatch } from '@quern/core';
 import type { ForwardArrays } from './forward-arrays.js';
 import type { ForwardStepsOptions } from './forward-options.js';
 import { forwardParts } from './forward-parts.js';
-import { sampleArrays, writeDraws } from './sampled-head.js';
+import { mixedArrays, writeMixed } from './mixed-arrays.js';
+import { type SampleArrays, sampleArrays, writeDraws } from './sampled-head.js';
 import { type Head, type RowOutput, readRows } from './step-output.js';
-
-/** Tokens of a sequence for a step, from position `start` on. The sequence has room for them. */
-export interface StepRows {
-  readonly sequence: KvSequence;
-  readonly start: number;
-  readonly tokens: readonly number[];
-  /** Lets the device draw the next token. Absent: the device takes the likeliest token. */
-  readonly draws?: Draws | undefined;
-}
-
-/** Rows with logits: none, the last row of each sequence, or all. */
-export type LogitsOf = 'none' | 'last' | 'all';
+import type { LogitsOf, StepRows } from './step-rows.js';
+import { sizeOf } from './step-times.js';
 
 export interface ChainOptions {
   readonly head: 'argmax' | 'sampled';
@@ -35,10 +18,15 @@ export interface ChainOptions {
 }
 
 /** Most captured steps of decoding and drafts, and most rows of these steps together. */
-const limits = { steps: 32, rows: 136 } as const;
+const limits = { steps: 40, rows: 264 } as const;
 
-/** Most captured steps of prompts. Their rows together: at most a chunk, the size that the planner counts. */
+/** Most captured steps with rows of prompts. Their rows together: at most a chunk, the size that the planner counts. */
 const promptSteps = 16;
+
+/** Numbers of sequences of captured mixed steps. */
+const sequenceSizes = [2, 4, 8, 16, 32, 64, 128, 256] as const;
+/** Larger mixed steps do not recur. */
+const largestMixed = 64;
 
 /**
  * The steps of one model over one cache: T rows of S sequences in, tokens or logits out. Prompts, decoding, drafts and
@@ -98,6 +86,31 @@ export class ForwardSteps {
   }
 
   /**
+   * Computes rows of several sequences, in any numbers; `take` reads the last row of each. Steps with the same number
+   * of rows and sequences share a captured step; idle rows and sequences fill it up.
+   */
+  mixed<T>(
+    batch: readonly StepRows[],
+    head: Head,
+    take: (rows: readonly RowOutput[]) => T,
+    signal: AbortSignal | undefined,
+  ): Promise<T> {
+    const rows = batch.reduce((sum, { tokens }) => sum + tokens.length, 0);
+    const of = head === 'none' ? 'none' : 'last';
+    const T = sizeOf(rows);
+    const { capacity } = batch[0]!.sequence;
+    if (rows > largestMixed || T - rows > capacity) return this.once(batch, head, of, take, signal);
+    const S = sequenceSizes.find((size) => size > batch.length)!; // one sequence has the idle rows
+    const key = { key: `mixed ${head} ${S} ${T}`, rows: T, capture: 'second' } as const;
+    const recipe = () => this.recipeOf(mixedArrays(this.options, S, T, of), head);
+    return this.prompts.use(key, recipe, async (step) => {
+      writeMixed(step, batch);
+      await step.run(signal);
+      return take(readRows(step, head));
+    });
+  }
+
+  /**
    * Computes one token of each sequence and the tokens after it, without waking JavaScript in between. Returns the
    * tokens of each row, at least one.
    */
@@ -123,6 +136,7 @@ export class ForwardSteps {
     signal: AbortSignal | undefined,
   ): Promise<T> {
     const step = RepeatedStep.recorded(this.recipe(batch, head, of));
+    if (head === 'sampled') writeDraws(step, batch, 1);
     await step.run(signal);
     return take(readRows(step, head));
   }
@@ -143,7 +157,7 @@ export class ForwardSteps {
   }
 
   private recipe(batch: readonly StepRows[], head: Head, of: LogitsOf): StepRecipe<ForwardArrays> {
-    const { model, cache } = this.options;
+    const { cache } = this.options;
     const described = cache.describe(
       batch.map(({ sequence, tokens }) => ({ sequence, rows: tokens.length })),
     );
@@ -151,8 +165,20 @@ export class ForwardSteps {
       ...described,
       ids: Int32Array.from(batch.flatMap(({ tokens }) => tokens)),
       lastRows: rowsWithLogits(described, of),
-      ...sampleArrays(head === 'sampled' ? batch.length : 0),
-      hidden: new Float32Array(model.parts.length > 1 ? described.positions.length * model.config.width : 0),
+    };
+    return this.recipeOf(arrays, head);
+  }
+
+  private recipeOf(
+    batch: Omit<ForwardArrays, 'hidden' | keyof SampleArrays>,
+    head: Head,
+  ): StepRecipe<ForwardArrays> {
+    const { model } = this.options;
+    const [T, S] = [batch.ids.length, batch.kvLengths.length];
+    const arrays = {
+      ...batch,
+      ...sampleArrays(head === 'sampled' ? S : 0),
+      hidden: new Float32Array(model.parts.length > 1 ? T * model.config.width : 0),
     };
     return { arrays, parts: forwardParts(this.options, arrays, head) };
   }

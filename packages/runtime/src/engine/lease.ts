@@ -1,16 +1,60 @@
 import type { KvSequence } from '@quern/core';
+import type { PrefixBlock, Prefixes, PrefixHolder } from './prefixes.js';
 
-/** A sequence in use, with its reserved blocks: growing within the reservation cannot fail. */
-export interface Lease {
-  readonly sequence: KvSequence;
-  /** Frees the sequence. */
-  release(): void;
-  /** Keeps the content for a later call; until then other calls may take the blocks. */
-  park(): Parked;
-}
+/**
+ * A call's place in a cache. `tokens` are the tokens whose keys and values the sequence holds or shall hold; the
+ * sequence is shorter where they have not been computed, or where the call was preempted. The scheduler computes what
+ * is missing before the call's next token.
+ */
+export class Lease implements PrefixHolder {
+  readonly tokens: number[] = [];
+  /** Number of tokens whose keys and values have been computed. */
+  computed = 0;
+  /** Whether the call has blocks, or may take some. False before the start and after a preemption. */
+  started = false;
+  /** Tokens of the first prompt that the cache held from earlier calls. */
+  cachedTokens = 0;
+  /** `performance.now()` of the first start. */
+  startedAt = 0;
+  released = false;
+  /** Number of steps that compute its tokens now. */
+  busy = 0;
+  /** Known blocks at the beginning of the sequence. */
+  readonly known: PrefixBlock[] = [];
 
-/** A sequence not in use. Its content stays until another call takes its blocks. */
-export interface Parked {
-  readonly held: boolean;
-  release(): void;
+  constructor(
+    public sequence: KvSequence,
+    /** Higher first. */
+    readonly priority: number,
+    /** Number of the call, in order of arrival. */
+    readonly order: number,
+    /** Whether tokens of other calls may be reused, and its own by others. */
+    readonly reuse: boolean,
+    /** As `GenerateOptions.maxWaitMs`. */
+    readonly maxWaitMs: number | undefined,
+    private readonly prefixes: Prefixes,
+  ) {}
+
+  /** Longest wait for blocks. None after the start: a call that was preempted is never given up. */
+  get patience(): number | undefined {
+    return this.startedAt === 0 ? this.maxWaitMs : undefined;
+  }
+
+  /** Number of tokens to compute. */
+  get missing(): number {
+    return this.tokens.length - this.sequence.length;
+  }
+
+  /** Forgets all tokens from `length` on. */
+  truncate(length: number): void {
+    if (length < this.tokens.length) this.tokens.length = length;
+    this.prefixes.cut(this, length);
+    if (length < this.sequence.length) this.sequence.truncate(length);
+    this.computed = Math.min(this.computed, this.sequence.length);
+  }
+
+  /** Whether the call yields its blocks to `other`: lower priority, or later at the same priority. */
+  yieldsTo(other: Lease): boolean {
+    return this.priority === other.priority ? this.order > other.order : this.priority < other.priority;
+  }
 }

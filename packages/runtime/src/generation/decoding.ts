@@ -1,12 +1,12 @@
-import type { KvSequence } from '@quern/core';
 import type { Engine } from '../engine/engine.js';
+import type { Lease } from '../engine/lease.js';
 import type { TokenChoice } from '../engine/token-choice.js';
 
 /** Gives the tokens of a generation after the first. */
 export interface Decoding {
   /**
-   * Computes `last`, which is not in the sequence yet, and gives the n next tokens, 1 ≤ n ≤ `most`. `choice` has
-   * accepted them. The sequence holds all of them but the last. A rejection leaves the sequence as before.
+   * Computes `last`, which the lease does not hold yet, and gives the n next tokens, 1 ≤ n ≤ `most`. `choice` has
+   * accepted them. The lease holds all of them but the last. A rejection leaves the lease as before.
    */
   next(last: number, most: number): Promise<readonly number[]>;
   /** Drafted tokens; `accepted`: how many were kept. */
@@ -17,7 +17,7 @@ export interface Decoding {
 
 export interface DecodingParts {
   readonly engine: Engine;
-  readonly sequence: KvSequence;
+  readonly lease: Lease;
   readonly choice: TokenChoice;
   /** End tokens. */
   readonly stops: Int32Array;
@@ -33,8 +33,8 @@ export class PlainDecoding implements Decoding {
 
   /** No helper functions: with the caches full of weights, each extra promise costs microseconds. */
   async next(token: number, most: number): Promise<readonly number[]> {
-    const { engine, sequence, choice, stops, signal } = this.parts;
-    const found = await engine.decode({ sequence, token, choice, most, stops, signal });
+    const { engine, lease, choice, stops, signal } = this.parts;
+    const found = await engine.decode({ lease, ids: [token], choice, most, stops, signal });
     for (const next of found) choice.accept(next);
     return found;
   }

@@ -29,6 +29,11 @@ export interface GenerateOptions extends SamplingOptions {
    * limit; after 1 s a notice says what the call waits for.
    */
   maxWaitMs?: number | undefined;
+  /**
+   * Calls with a higher priority start first, and take blocks of the cache from calls with a lower one. A finite number;
+   * default 0.
+   */
+  priority?: number | undefined;
   /** Called after each chunk of the prompt. `processed`: tokens done, of `total`. */
   onProgress?: ((progress: { readonly processed: number; readonly total: number }) => void) | undefined;
 }
@@ -73,6 +78,11 @@ export const generateSchema = {
     about: 'longest wait for room in the cache, in milliseconds; 0: no wait',
     absent: 'no limit',
   },
+  priority: {
+    ...rules.finite,
+    about: 'calls with a higher priority start first, and take room in the cache from lower ones',
+    byDefault: 0,
+  },
   onProgress: {
     ...rules.callback,
     about: 'called after each chunk of the prompt: tokens done, tokens in total',
@@ -108,8 +118,8 @@ export interface GenerationResult {
   /** 'abort' also where the reader stopped reading. */
   readonly reason: EndReason;
   readonly promptTokens: number;
-  /** Prompt tokens that the cache still held from the session's previous call. */
-  readonly reusedTokens: number;
+  /** Prompt tokens that the cache held from other calls with the same beginning. */
+  readonly cachedTokens: number;
   /** Drafted tokens; `acceptedTokens`: how many were kept. 0 without speculation. */
   readonly draftedTokens: number;
   readonly acceptedTokens: number;

@@ -1,5 +1,4 @@
 import type { Engine } from '../engine/engine.js';
-import type { Lease } from '../engine/lease.js';
 import type { DraftSource } from '../speculation/draft-source.js';
 import type { Tokenizer } from '../tokenizer/index.js';
 
@@ -7,14 +6,6 @@ import type { Tokenizer } from '../tokenizer/index.js';
 export interface Prompt {
   readonly ids: readonly number[];
   readonly continues: boolean;
-}
-
-/** A sequence for a generation. It holds the first `reused` tokens of the prompt and no others. */
-export interface OpenedSequence {
-  readonly lease: Lease;
-  readonly reused: number;
-  /** Ends the lease. Called once, with the tokens in the sequence. */
-  close(held: readonly number[]): void;
 }
 
 /** The model's or session's services for a generation. */
@@ -30,6 +21,4 @@ export interface GenerationSource {
   prompt(): Promise<Prompt>;
   /** The draft model, if the caller named one. Throws BAD_OPTION, DISPOSED. */
   draft(): DraftSource | undefined;
-  /** A sequence with room for `tokens` in total, the prompt included. */
-  open(ids: readonly number[], tokens: number): Promise<OpenedSequence>;
 }

@@ -24,7 +24,7 @@ const nothing: GenerationResult = {
   tokens: [],
   reason: 'abort',
   promptTokens: 0,
-  reusedTokens: 0,
+  cachedTokens: 0,
   draftedTokens: 0,
   acceptedTokens: 0,
   prefillMs: 0,

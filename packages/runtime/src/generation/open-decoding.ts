@@ -10,25 +10,22 @@ import { type Decoding, type DecodingParts, PlainDecoding } from './decoding.js'
 /** Input of `openDecoding`. */
 export interface DecodingRequest extends DecodingParts {
   readonly prompt: readonly number[];
-  /** Most tokens in the sequence. */
+  /** Most tokens in the lease. */
   readonly room: number;
   readonly speculate: SpeculateOptions | undefined;
   readonly draft: DraftSource | undefined;
-  /** As `GenerateOptions.maxWaitMs`, for the draft model's cache. */
-  readonly maxWaitMs: number | undefined;
 }
 
 /** Default number of draft tokens. */
 const usualDraft = 8;
 
-/** Waits for room in the draft model's cache, if there is a draft model. Rejects with ABORTED, BUSY or DISPOSED. */
-export async function openDecoding(request: DecodingRequest): Promise<Decoding> {
+export function openDecoding(request: DecodingRequest): Decoding {
   const plain = new PlainDecoding(request);
-  const drafter = await openDrafter(request);
+  const drafter = openDrafter(request);
   return drafter ? new SpeculativeDecoding({ ...request, plain, drafter }) : plain;
 }
 
-async function openDrafter(request: DecodingRequest): Promise<Drafter | undefined> {
+function openDrafter(request: DecodingRequest): Drafter | undefined {
   const { speculate, draft, choice, signal } = request;
   if (speculate?.kind === 'lookup') return new Lookup(speculate);
   if (!draft || !speculate) return undefined;
@@ -37,7 +34,7 @@ async function openDrafter(request: DecodingRequest): Promise<Drafter | undefine
   const { maxDraft = usualDraft, adaptive = true } = speculate;
   return new DraftModel({
     engine: draft.engine,
-    lease: await draft.open(room, { signal, maxWaitMs: request.maxWaitMs }),
+    lease: draft.engine.lease(request.lease),
     room,
     sampler: choice.sampler,
     length: adaptive ? new DraftLength(0.7, rowCost + draft.cost) : longestDraft,

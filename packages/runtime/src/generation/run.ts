@@ -6,7 +6,7 @@ import { needExactRows } from '../speculation/speculate-options.js';
 import { whileLive } from '../while-live.js';
 import type { Decoding } from './decoding.js';
 import type { EndReason, GenerateOptions, GenerationPiece, GenerationResult } from './generate-options.js';
-import type { GenerationSource, OpenedSequence, Prompt } from './generation-source.js';
+import type { GenerationSource, Prompt } from './generation-source.js';
 import { openDecoding } from './open-decoding.js';
 import { TextOutput } from './text-output.js';
 
@@ -26,10 +26,10 @@ export class Run {
   private ahead: readonly number[] = [];
   private taken = 0;
   private readonly draft: DraftSource | undefined;
-  private opened: OpenedSequence | undefined;
+  private lease: Lease | undefined;
   private decoding: Decoding | undefined;
   private reason: EndReason | undefined;
-  private reused = 0;
+  private cached = 0;
   private prefillMs = 0;
   private decodeMs = 0;
 
@@ -67,31 +67,29 @@ export class Run {
   /** Frees the sequence and ends a running generation. */
   close(): void {
     this.reason ??= 'abort';
-    const { opened } = this;
-    if (!opened) return;
-    this.opened = undefined;
+    const { lease } = this;
+    if (!lease) return;
+    this.lease = undefined;
     this.decoding?.close();
-    const held = [...this.prompt.ids, ...this.tokens];
-    const { sequence } = opened.lease;
-    sequence.truncate(Math.min(sequence.length, held.length)); // drops computed tokens that nobody took
-    opened.close(held.slice(0, sequence.length));
+    lease.truncate(this.prompt.ids.length + this.tokens.length); // drops computed tokens that nobody took
+    this.source.engine.release(lease);
   }
 
   /** The result so far. */
   result(): GenerationResult {
-    const { prompt, tokens, reused, prefillMs, decodeMs } = this;
+    const { prompt, tokens, cached, prefillMs, decodeMs } = this;
     this.output.flush();
     return {
       text: this.output.text,
       tokens,
       reason: this.reason ?? 'abort',
       promptTokens: prompt.ids.length,
-      reusedTokens: reused,
+      cachedTokens: cached,
       draftedTokens: this.decoding?.drafted ?? 0,
       acceptedTokens: this.decoding?.accepted ?? 0,
       prefillMs,
       decodeMs,
-      prefillTokensPerSecond: perSecond(prompt.ids.length - reused, prefillMs),
+      prefillTokensPerSecond: perSecond(prompt.ids.length - cached, prefillMs),
       decodeTokensPerSecond: perSecond(tokens.length - 1, decodeMs),
     };
   }
@@ -116,30 +114,27 @@ export class Run {
   /** Computes the prompt, without the reused tokens, and takes the first token. */
   private async prefill(): Promise<string> {
     const { engine } = this.source;
-    const { ids } = this.prompt;
-    const { signal, onProgress } = this.options;
-    this.opened = await this.source.open(ids, this.room);
+    const { signal, maxWaitMs, onProgress, priority } = this.options;
     this.source.needLive();
-    const { lease, reused } = this.opened;
-    this.reused = reused;
-    const start = performance.now();
+    const lease = engine.lease({ priority, maxWaitMs });
+    this.lease = lease;
     const choice = firstChoice(this.choice);
-    const options = { signal, onProgress };
-    const token = await engine.prefill(lease.sequence, ids.slice(reused), choice, options);
-    this.prefillMs = performance.now() - start;
+    const token = await engine.prefill(lease, this.prompt.ids, choice, { signal, onProgress });
+    this.prefillMs = performance.now() - lease.startedAt;
+    this.cached = lease.cachedTokens;
     this.choice.accept(token);
-    this.decoding = await this.openDecoding(lease);
+    this.decoding = this.openDecoding(lease);
     return this.take(token);
   }
 
-  private openDecoding({ sequence }: Lease): Promise<Decoding> {
+  private openDecoding(lease: Lease): Decoding {
     const { engine, tokenizer } = this.source;
-    const { signal, ignoreEos, speculate, maxWaitMs } = this.options;
+    const { signal, ignoreEos, speculate } = this.options;
     const stops = Int32Array.from(ignoreEos ? [] : (tokenizer?.eog ?? []));
     const { choice, draft, room } = this;
     const prompt = this.prompt.ids;
-    const what = { prompt, room, speculate, draft, maxWaitMs };
-    return openDecoding({ engine, sequence, choice, stops, signal, ...what });
+    const what = { prompt, room, speculate, draft };
+    return openDecoding({ engine, lease, choice, stops, signal, ...what });
   }
 
   /** Takes the next token; computes it where no token is ahead. */
@@ -155,7 +150,7 @@ export class Run {
     return this.take(this.ahead[this.taken++]!);
   }
 
-  /** Most tokens in the sequence. */
+  /** Most tokens in the lease. */
   private get room(): number {
     const { maxTokens = this.source.context } = this.options;
     return Math.min(this.source.context, this.prompt.ids.length + maxTokens);

@@ -31,14 +31,12 @@ export async function loadModel(pathOrId: ModelLocator, options: LoadOptions = {
     const loaded = await loadOnto(chosen, file, resolved);
     const loadMs = performance.now() - start;
     const { plan, owned } = chosen;
-    const { onNotice } = resolved;
     const parts = {
       path: file.path,
       tokenizer,
       chatTemplate,
       plan,
       owned,
-      onNotice,
       loadMs,
       ...loaded,
     };
@@ -75,8 +73,10 @@ async function loadOnto({ places, plan }: ChosenBackends, file: ModelFile, optio
       ...(mmap !== undefined && { mmap }),
       ...(onProgress && { onProgress: (bytes) => onProgress({ phase: 'weights', ...bytes }) }),
     });
-    const capture = options.graph !== false;
-    return { cache, weights, engine: new Engine({ model: weights, cache, capture, prefillChunk }) };
+    const { batchInvariant, maxQueue, graph } = options;
+    const limits = { prefillChunk, batchInvariant, maxQueue, onNotice };
+    const engine = new Engine({ model: weights, cache, capture: graph !== false, ...limits });
+    return { cache, weights, engine };
   } catch (error) {
     weights?.dispose();
     cache?.dispose();

@@ -62,6 +62,14 @@ export interface LoadOptions {
    * room of a long one.
    */
   readonly sequences?: number | undefined;
+  /**
+   * A text does not depend on the calls beside it, to the last bit: prompts have steps of their own, decoding steps at
+   * most `profile.exactRows` rows, and no call reuses the cache of another. Slower under load. Default false: a row of
+   * a mixed step may round otherwise than alone.
+   */
+  readonly batchInvariant?: boolean | undefined;
+  /** Most calls that wait for room in the cache; further ones fail with BUSY. Default: no limit. */
+  readonly maxQueue?: number | undefined;
   /** Capture decode steps and replay them. Default: true where the backend can. */
   readonly graph?: boolean | undefined;
   /** Most prompt tokens in one step; default 512. */
@@ -167,6 +175,16 @@ export const loadSchema = {
     ...rules.whole(1, mostSequences),
     about: 'number of sequences with the whole context in the cache',
     byDefault: 1,
+  },
+  batchInvariant: {
+    ...rules.flag,
+    about: 'a text does not depend on the calls beside it, to the last bit; slower under load',
+    byDefault: false,
+  },
+  maxQueue: {
+    ...rules.whole(0),
+    about: 'most calls that wait for room in the cache; further ones fail with BUSY',
+    absent: 'no limit',
   },
   graph: {
     ...rules.flag,

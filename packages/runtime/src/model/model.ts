@@ -2,8 +2,7 @@ import { type Backend, type BackendPlan, checkOptions, type DeviceProfile, type 
 import type { DecoderConfig, LanguageModel } from '@quern/models';
 import type { ChatMessage, ChatTemplate } from '../chat/index.js';
 import { needMessages } from '../chat/need-messages.js';
-import type { Engine } from '../engine/engine.js';
-import { SequencePool } from '../engine/sequence-pool.js';
+import type { Engine, EngineStats } from '../engine/engine.js';
 import { badArgument, badOption, RuntimeError } from '../error.js';
 import {
   type ChatOptions,
@@ -13,13 +12,12 @@ import {
 } from '../generation/generate-options.js';
 import { Generation } from '../generation/generation.js';
 import type { Prompt } from '../generation/generation-source.js';
-import type { NoticeListener } from '../notice.js';
 import type { DraftSource, DraftTarget } from '../speculation/draft-source.js';
 import { needSameVocabulary } from '../speculation/same-vocabulary.js';
 import type { DecodeOptions, EncodeOptions, Tokenizer } from '../tokenizer/index.js';
 import { whileLive } from '../while-live.js';
 import { chatPrompt, needIdList, needTokenizer, needTokens, type PromptRules, textPrompt } from './prompt.js';
-import { type OpenSequence, Session } from './session.js';
+import { Session } from './session.js';
 import { type SignalOptions, signalSchema } from './signal-options.js';
 
 /** The parts of a loaded model. */
@@ -34,12 +32,11 @@ export interface ModelParts {
   readonly loadMs: number;
   /** Backends to dispose with the model. */
   readonly owned: readonly Backend[];
-  readonly onNotice: NoticeListener;
 }
 
 /**
- * A language model, ready to generate. Calls may overlap: each call waits for room in the cache, then the calls decode
- * together.
+ * A language model, ready to generate. Calls may overlap: they share the cache and the steps of the device, and equal
+ * beginnings of their prompts are computed once.
  */
 export class Model {
   /** The file or folder of the model. */
@@ -56,7 +53,6 @@ export class Model {
   readonly plan: BackendPlan;
   /** Load time in milliseconds. */
   readonly loadMs: number;
-  private readonly pool: SequencePool;
   private disposed = false;
 
   constructor(private readonly parts: ModelParts) {
@@ -70,7 +66,6 @@ export class Model {
     this.profile = weights.backend.profile;
     this.plan = parts.plan;
     this.loadMs = parts.loadMs;
-    this.pool = new SequencePool(parts.cache, parts.onNotice);
   }
 
   /** Tokens of context. */
@@ -78,28 +73,32 @@ export class Model {
     return this.plan.context;
   }
 
-  /** Free blocks of the cache. All blocks are free when no generation runs and no session keeps any. */
+  /** Blocks of the cache that no call holds: all of them where no generation runs. */
   get freeBlocks(): number {
-    return this.pool.freeBlocks;
+    return this.parts.engine.freeBlocks;
+  }
+
+  /** What the model does at this moment, and sums since it was loaded: for metrics. */
+  stats(): EngineStats {
+    return this.parts.engine.stats;
   }
 
   /** Continues a text or token ids. Errors of the arguments are thrown when the generation is read. */
   generate(prompt: string | readonly number[], options: GenerateOptions = {}): Generation {
-    return this.continuation(prompt, options, this.openFresh);
+    return this.continuation(prompt, options, this.needLive);
   }
 
   /** The answer to a chat, in the format of the model's template. */
   chat(messages: readonly ChatMessage[], options: ChatOptions = {}): Generation {
-    return this.answer(messages, options, this.openFresh);
+    return this.answer(messages, options, this.needLive);
   }
 
-  /** Calls that share prefixes: tokens already in the cache from the previous call are not computed again. */
+  /** The calls of one conversation, with an end of their own. */
   session(): Session {
     this.needLive();
     return new Session({
-      pool: this.pool,
-      generate: (prompt, options, open) => this.continuation(prompt, options, open),
-      chat: (messages, options, open) => this.answer(messages, options, open),
+      generate: (prompt, options, needOpen) => this.continuation(prompt, options, needOpen),
+      chat: (messages, options, needOpen) => this.answer(messages, options, needOpen),
     });
   }
 
@@ -119,12 +118,12 @@ export class Model {
         'PROMPT_TOO_LONG',
         `${ids.length} tokens do not fit in the context of ${this.context}`,
       );
-    const lease = await this.pool.acquire(ids.length, { signal });
+    const { engine } = this.parts;
+    const lease = engine.lease({ reuse: false });
     try {
-      this.needLive();
-      return await whileLive(this.needLive, () => this.parts.engine.logits(lease.sequence, ids, signal));
+      return await whileLive(this.needLive, () => engine.logits(lease, ids, signal));
     } finally {
-      lease.release();
+      engine.release(lease);
     }
   }
 
@@ -146,7 +145,6 @@ export class Model {
     if (this.disposed) return;
     this.disposed = true;
     const { engine, cache, weights, owned } = this.parts;
-    this.pool.dispose();
     engine.dispose();
     cache.dispose();
     weights.dispose();
@@ -164,16 +162,16 @@ export class Model {
   private continuation(
     prompt: string | readonly number[],
     options: GenerateOptions,
-    open: OpenSequence,
+    needOpen: () => void,
   ): Generation {
-    return this.generation(options, open, async () => {
+    return this.generation(options, needOpen, async () => {
       checkGenerate(options);
       return textPrompt(prompt, options.special ?? false, this.promptRules);
     });
   }
 
-  private answer(messages: readonly ChatMessage[], options: ChatOptions, open: OpenSequence): Generation {
-    return this.generation(options, open, async () => {
+  private answer(messages: readonly ChatMessage[], options: ChatOptions, needOpen: () => void): Generation {
+    return this.generation(options, needOpen, async () => {
       checkChat(options);
       needMessages('chat', messages, badArgument);
       if (!this.chatTemplate)
@@ -187,7 +185,7 @@ export class Model {
 
   private generation(
     options: GenerateOptions,
-    open: OpenSequence,
+    needOpen: () => void,
     prompt: () => Promise<Prompt>,
   ): Generation {
     const source = {
@@ -195,10 +193,12 @@ export class Model {
       tokenizer: this.tokenizer,
       vocabulary: this.config.vocabulary,
       context: this.context,
-      needLive: this.needLive,
+      needLive: () => {
+        this.needLive();
+        needOpen();
+      },
       prompt,
       draft: () => this.draftOf(options),
-      open: (ids: readonly number[], tokens: number) => open(ids, tokens, options),
     };
     return new Generation(source, options);
   }
@@ -223,14 +223,8 @@ export class Model {
       engine: this.parts.engine,
       context: this.context,
       cost: this.weightBytes / target.weightBytes,
-      open: (tokens, patience) => this.pool.acquire(tokens, patience),
     };
   }
-
-  private readonly openFresh: OpenSequence = async (_ids, tokens, patience) => {
-    const lease = await this.pool.acquire(tokens, patience);
-    return { lease, reused: 0, close: () => lease.release() };
-  };
 
   private readonly needLive = (): void => {
     if (this.disposed) throw new RuntimeError('DISPOSED', `the model ${this.path} has been disposed`);

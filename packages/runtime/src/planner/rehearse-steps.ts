@@ -8,13 +8,13 @@ import {
   type StepMemory,
 } from '@quern/core';
 import { type LanguageModel, loadLanguageModel, type ModelFile } from '@quern/models';
-import { mostDecodeRows } from '../engine/decode-batch.js';
+import { batchRows } from '../engine/batch-rows.js';
 
 /** Bytes of a model's largest steps on a device, besides weights and cache. */
 export interface StepBytes {
   /** A step of `prefillChunk` rows of one sequence, with the logits of its last row. */
   readonly prefill: number;
-  /** A step of one row per decoding sequence (≤ 16), with the logits of all rows. */
+  /** A step of one row per decoding sequence (≤ 64), with the logits of all rows. */
   readonly decode: number;
 }
 
@@ -67,7 +67,7 @@ async function recordSteps(
 ): Promise<StepBytes> {
   const model = await loadLanguageModel(file, rehearsal);
   const { layers, kvHeads, headDim } = file.config;
-  const rows = Math.min(sequences, mostDecodeRows);
+  const rows = Math.min(sequences, batchRows);
   const cache = contiguousKvCache(rehearsal, {
     ...{ layers, kvHeads, headDim, dtype: 'f16', context: prefillChunk, sequences: rows },
   });

@@ -1,4 +1,3 @@
-import type { KvSequence } from '@quern/core';
 import type { Engine } from '../engine/engine.js';
 import type { Lease } from '../engine/lease.js';
 import type { RowOutput } from '../engine/step-output.js';
@@ -11,7 +10,7 @@ import { type Draft, type Drafter, noDraft } from './drafter.js';
 export interface DraftModelParts {
   readonly engine: Engine;
   readonly lease: Lease;
-  /** Most tokens in the sequence. */
+  /** Most tokens in the lease. */
   readonly room: number;
   /** The generation's sampler: drafts use its options and random numbers. Absent: drafts are the likeliest tokens. */
   readonly sampler: Sampler | undefined;
@@ -25,16 +24,11 @@ const fewTokens = 16;
 
 const noStops = new Int32Array(0);
 
-/** Drafts with a smaller model. Its sequence keeps the common prefix with the history from draft to draft. */
+/** Drafts with a smaller model. Its lease keeps the common prefix with the history from draft to draft. */
 export class DraftModel implements Drafter {
-  private readonly sequence: KvSequence;
-  /** Tokens of the sequence, possibly followed by tokens already truncated. */
-  private held: number[] = [];
   private drafted = 0;
 
-  constructor(private readonly parts: DraftModelParts) {
-    this.sequence = parts.lease.sequence;
-  }
+  constructor(private readonly parts: DraftModelParts) {}
 
   async draft(history: readonly number[], most: number): Promise<Draft> {
     const { length, maxDraft, room, sampler } = this.parts;
@@ -42,11 +36,7 @@ export class DraftModel implements Drafter {
     this.drafted = count;
     if (count === 0) return noDraft;
     const missing = this.keepCommon(history);
-    const draft = sampler
-      ? await this.sampled(missing, count, sampler)
-      : await this.likeliest(missing, count);
-    this.held = [...history, ...draft.tokens];
-    return draft;
+    return sampler ? this.sampled(missing, count, sampler) : this.likeliest(missing, count);
   }
 
   learn(accepted: number): void {
@@ -54,25 +44,25 @@ export class DraftModel implements Drafter {
   }
 
   close(): void {
-    this.parts.lease.release();
+    this.parts.engine.release(this.parts.lease);
   }
 
-  /** Truncates the sequence to its common prefix with `history`; returns the rest of `history`, at least one token. */
+  /** Truncates the lease to its common prefix with `history`; returns the rest of `history`, at least one token. */
   private keepCommon(history: readonly number[]): readonly number[] {
-    const most = Math.min(this.sequence.length, history.length - 1);
+    const { lease } = this.parts;
+    const most = Math.min(lease.tokens.length, history.length - 1);
     let common = 0;
-    while (common < most && this.held[common] === history[common]) common++;
-    this.sequence.truncate(common);
+    while (common < most && lease.tokens[common] === history[common]) common++;
+    lease.truncate(common);
     return history.slice(common);
   }
 
   private async likeliest(missing: readonly number[], count: number): Promise<Draft> {
-    const { engine, signal } = this.parts;
-    const { sequence } = this;
+    const { engine, lease, signal } = this.parts;
     const tokens = [await this.follow(missing, 'argmax', ({ best }) => best[0]!)];
     while (tokens.length < count) {
       const most = count - tokens.length;
-      const request = { sequence, token: tokens.at(-1)!, choice: greedy, most, stops: noStops, signal };
+      const request = { lease, ids: tokens.slice(-1), choice: greedy, most, stops: noStops, signal };
       tokens.push(...(await engine.decode(request)));
     }
     return { tokens };
@@ -97,10 +87,10 @@ export class DraftModel implements Drafter {
     head: 'argmax' | 'logits',
     take: (row: RowOutput) => number,
   ): Promise<number> {
-    const { engine, signal } = this.parts;
+    const { engine, lease, signal } = this.parts;
     if (tokens.length <= fewTokens)
-      return engine.compute(this.sequence, tokens, head, (rows) => take(rows.at(-1)!), signal);
+      return engine.compute(lease, tokens, head, (rows) => take(rows.at(-1)!), signal);
     const choice: TokenChoice = { head: head === 'argmax' ? 'argmax' : 'ranked', take, accept() {} };
-    return engine.prefill(this.sequence, tokens, choice, { signal });
+    return engine.prefill(lease, tokens, choice, { signal });
   }
 }

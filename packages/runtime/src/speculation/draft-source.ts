@@ -1,6 +1,4 @@
 import type { Engine } from '../engine/engine.js';
-import type { Lease } from '../engine/lease.js';
-import type { Patience } from '../engine/waiter.js';
 import type { WithVocabulary } from './same-vocabulary.js';
 
 /** The draft model's services for speculation. */
@@ -9,8 +7,6 @@ export interface DraftSource {
   readonly context: number;
   /** Cost of one of its tokens, in tokens of the target model. */
   readonly cost: number;
-  /** A sequence in the draft model's cache with room for `tokens`. */
-  open(tokens: number, patience: Patience): Promise<Lease>;
 }
 
 /** The target of a draft model. */

@@ -1,5 +1,5 @@
-import type { KvSequence } from '@quern/core';
 import type { Engine } from '../engine/engine.js';
+import type { Lease } from '../engine/lease.js';
 import type { RowOutput } from '../engine/step-output.js';
 import type { TokenChoice } from '../engine/token-choice.js';
 import type { Decoding } from '../generation/decoding.js';
@@ -8,7 +8,7 @@ import type { Draft, Drafter } from './drafter.js';
 
 export interface SpeculativeParts {
   readonly engine: Engine;
-  readonly sequence: KvSequence;
+  readonly lease: Lease;
   readonly choice: TokenChoice;
   readonly drafter: Drafter;
   /** For tokens without a draft. */
@@ -45,16 +45,16 @@ export class SpeculativeDecoding implements Decoding {
   }
 
   private async verify(last: number, draft: Draft): Promise<readonly number[]> {
-    const { sequence, drafter } = this.parts;
-    const before = sequence.length;
+    const { lease, drafter } = this.parts;
+    const before = lease.tokens.length;
     const found: number[] = [];
     try {
       await this.check([last, ...draft.tokens], draft, found);
     } catch (error) {
-      sequence.truncate(before);
+      lease.truncate(before);
       throw error;
     }
-    sequence.truncate(before + found.length); // keeps the last token and the accepted drafts
+    lease.truncate(before + found.length); // keeps the last token and the accepted drafts
     this.drafted += draft.tokens.length;
     this.accepted += found.length - 1;
     drafter.learn(found.length - 1);
@@ -65,13 +65,13 @@ export class SpeculativeDecoding implements Decoding {
    * Computes `rows` (the last token and the drafts) up to the first wrong draft; appends the model's tokens to `found`.
    */
   private async check(rows: readonly number[], draft: Draft, found: number[]): Promise<void> {
-    const { engine, sequence, choice, signal } = this.parts;
+    const { engine, lease, choice, signal } = this.parts;
     const head = choice.sampler ? 'logits' : 'argmax';
     const most = engine.exactRows;
     for (let at = 0; at < rows.length; at += most) {
       const some = rows.slice(at, at + most);
       const take = (outputs: readonly RowOutput[]) => this.choose(outputs, draft, found);
-      if (!(await engine.compute(sequence, some, head, take, signal))) return;
+      if (!(await engine.compute(lease, some, head, take, signal))) return;
     }
   }
 

@@ -1,8 +1,9 @@
 import { createBackend } from '@quern/backend-reference';
-import { type Backend, contiguousKvCache, type KvCache, type KvSequence, type Tensor } from '@quern/core';
+import { type Backend, contiguousKvCache, type KvCache, type Tensor } from '@quern/core';
 import { type LanguageModel, loadLanguageModel, openModelFile } from '@quern/models';
 import { Engine } from '../../src/engine/engine.js';
 import { ForwardSteps } from '../../src/engine/forward-steps.js';
+import type { Lease } from '../../src/engine/lease.js';
 import { longestChain } from '../../src/engine/longest-chain.js';
 import type { RowOutput } from '../../src/engine/step-output.js';
 import { greedy, type TokenChoice, tokenChoice } from '../../src/engine/token-choice.js';
@@ -32,7 +33,7 @@ const caches: Readonly<Record<string, () => KvCache>> = {
 /** An engine, a sequence with the prompt, and the next token. */
 async function prefilled(cache: KvCache, capture = true) {
   const engine = new Engine({ model, cache, capture, prefillChunk: 64 });
-  const sequence = cache.sequence();
+  const sequence = engine.lease({ reuse: false });
   const first = await engine.prefill(sequence, prompt, greedy, {});
   return { engine, sequence, first, [Symbol.dispose]: () => cache.dispose() };
 }
@@ -54,10 +55,10 @@ interface Chain {
 }
 
 /** Up to `most` tokens after `token`. */
-const chain = (engine: Engine, sequence: KvSequence, token: number, most: number, options: Chain = {}) =>
+const chain = (engine: Engine, sequence: Lease, token: number, most: number, options: Chain = {}) =>
   engine.decode({
-    sequence,
-    token,
+    lease: sequence,
+    ids: [token],
     most,
     choice: greedy,
     stops: new Int32Array(0),
@@ -68,7 +69,7 @@ const chain = (engine: Engine, sequence: KvSequence, token: number, most: number
 /** Tokens after `token`, one step each. */
 async function oneByOne(
   engine: Engine,
-  sequence: KvSequence,
+  sequence: Lease,
   token: number,
   count: number,
   choice: TokenChoice = greedy,
@@ -105,7 +106,7 @@ describe.each(Object.entries(caches))('in a %s cache', (_name, cacheOf) => {
       const found = await chain(engine, sequence, tokens.at(-1) ?? first, 40 - tokens.length);
       lengths.push(found.length);
       tokens.push(...found);
-      expect(sequence.length).toBe(prompt.length + tokens.length);
+      expect(sequence.tokens.length).toBe(prompt.length + tokens.length);
     }
     expect(tokens).toEqual(await expected(40));
     expect(lengths.slice(1)).toEqual([longestChain, longestChain, 40 - 1 - 2 * longestChain]); // after one timed step
@@ -122,7 +123,7 @@ describe.each(Object.entries(caches))('in a %s cache', (_name, cacheOf) => {
         ...(await chain(engine, sequence, found.at(-1) ?? first, 9, { stops: Int32Array.of(stop) })),
       );
     expect(found).toEqual(want.slice(0, want.indexOf(stop) + 1));
-    expect(sequence.length).toBe(prompt.length + found.length);
+    expect(sequence.tokens.length).toBe(prompt.length + found.length);
     const rest = await oneByOne(engine, sequence, found.at(-1)!, 12 - found.length);
     expect([...found, ...rest]).toEqual(want);
   });
@@ -136,7 +137,7 @@ describe.each(Object.entries(caches))('in a %s cache', (_name, cacheOf) => {
       tokens.push(...(await chain(engine, sequence, tokens.at(-1) ?? first, count, { choice })));
     expect(tokens).toEqual(await expectedDraws(tokens.length));
     expect(new Set(tokens).size).toBeGreaterThan(10);
-    expect(sequence.length).toBe(prompt.length + tokens.length);
+    expect(sequence.tokens.length).toBe(prompt.length + tokens.length);
   });
 
   test('chains and single steps share one random stream, with and without stops', async () => {
@@ -177,12 +178,12 @@ test('an abort or an error in the callback leaves the sequence unchanged', async
   await expect(chain(engine, sequence, first, 8, { signal: aborted })).rejects.toMatchObject({
     code: 'ABORTED',
   });
-  expect(sequence.length).toBe(prompt.length);
+  expect(sequence.tokens.length).toBe(prompt.length);
   const fail = () => {
     throw new Error('taken');
   };
   await expect(engine.compute(sequence, [first, 3], 'argmax', fail, undefined)).rejects.toThrow('taken');
-  expect(sequence.length).toBe(prompt.length);
+  expect(sequence.tokens.length).toBe(prompt.length);
   expect(await oneByOne(engine, sequence, first, 6)).toEqual(await expected(6));
 });
 
@@ -196,9 +197,9 @@ test('two sequences in turn', async () => {
   const cache = caches.contiguous!();
   using it = await prefilled(cache);
   const { engine, first } = it;
-  const other = cache.sequence();
+  const other = engine.lease({ reuse: false });
   const otherFirst = await engine.prefill(other, [1, 40, 3], greedy, {});
-  const eight = async (sequence: KvSequence, token: number) => {
+  const eight = async (sequence: Lease, token: number) => {
     const tokens = [token];
     while (tokens.length < 9)
       tokens.push(...(await chain(engine, sequence, tokens.at(-1)!, 9 - tokens.length)));
@@ -239,7 +240,7 @@ test.each([
   const prompts = [prompt, [1, 40, 3], [1, 9, 17, 25, 33, 2, 8]];
   /** Tokens after each prompt. A stop of one row also cuts the chains of the others. */
   const texts = async (together: boolean) => {
-    const sequences = prompts.map(() => cache.sequence());
+    const sequences = prompts.map(() => engine.lease({ reuse: false }));
     const firsts = await inTurn(
       prompts.map((ids, i) => () => engine.prefill(sequences[i]!, ids, greedy, {})),
     );
@@ -250,15 +251,15 @@ test.each([
         const options = { choice, stops: Int32Array.of(tokens.at(-3) ?? 0) };
         const most = 20 + 5 * i - tokens.length;
         tokens.push(...(await chain(engine, sequence, tokens.at(-1)!, most, options)));
-        expect(sequence.length).toBe(prompts[i]!.length + tokens.length - 1);
+        expect(sequence.tokens.length).toBe(prompts[i]!.length + tokens.length - 1);
       }
       return tokens;
     });
     const found = together ? await Promise.all(calls.map((call) => call())) : await inTurn(calls);
-    for (const sequence of sequences) sequence.release();
+    for (const sequence of sequences) engine.release(sequence);
     return found;
   };
-  it.sequence.release();
+  engine.release(it.sequence);
   const alone = await texts(false);
   expect(Math.max(...chains.rows)).toBe(1);
   expect(await texts(true)).toEqual(alone);
@@ -278,12 +279,12 @@ test('greedy, drawn and penalised rows in one step', async () => {
   const penalised = () =>
     tokenChoice({ temperature: 1.5, presencePenalty: 1, seed: 4 }, model.config.vocabulary);
   const rows = async (choices: readonly TokenChoice[]) => {
-    const sequences = choices.map(() => cache.sequence());
+    const sequences = choices.map(() => engine.lease({ reuse: false }));
     for (const sequence of sequences) await engine.prefill(sequence, prompt, greedy, {});
     const found = await Promise.all(
       choices.map((choice, i) => oneByOne(engine, sequences[i]!, first, 6, choice)),
     );
-    for (const sequence of sequences) sequence.release();
+    for (const sequence of sequences) engine.release(sequence);
     return found;
   };
   const [a, b, c] = await rows([greedy, drawing(), penalised()]);
@@ -298,12 +299,12 @@ test('logits without a possible token: an error; the sequence is unchanged', asy
   }) as LanguageModel;
   using cache = caches.contiguous!();
   const engine = new Engine({ model: broken, cache, capture: true, prefillChunk: 64 });
-  const sequence = cache.sequence();
+  const sequence = engine.lease({ reuse: false });
   const choice = drawing();
   const badLogits = { code: 'BAD_LOGITS' };
   await expect(chain(engine, sequence, 1, 4, { choice })).rejects.toMatchObject(badLogits);
   await expect(chain(engine, sequence, 1, 1, { choice })).rejects.toMatchObject(badLogits);
-  expect(sequence.length).toBe(0);
+  expect(sequence.tokens.length).toBe(0);
 });
 
 describe('a model with two parts', () => {
@@ -328,7 +329,7 @@ describe('a model with two parts', () => {
       cache.dispose();
       parts.dispose();
     };
-    return { engine, sequence: cache.sequence(), [Symbol.dispose]: dispose };
+    return { engine, sequence: engine.lease({ reuse: false }), [Symbol.dispose]: dispose };
   }
 
   const withoutGraph = (it: Backend): Backend => {
@@ -368,7 +369,7 @@ describe('a model with two parts', () => {
     const onProgress = () => abort.abort();
     const prefill = engine.prefill(sequence, prompt, greedy, { onProgress, signal: abort.signal });
     await expect(prefill).rejects.toMatchObject({ code: 'ABORTED' });
-    expect(sequence.length).toBe(2);
+    expect(sequence.tokens.length).toBe(2);
     sequence.truncate(0);
     using whole = await prefilled(caches.contiguous!());
     expect(await engine.prefill(sequence, prompt, greedy, {})).toBe(whole.first);

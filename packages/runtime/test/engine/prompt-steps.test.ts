@@ -65,14 +65,14 @@ function logitsChoice(): TokenChoice & { readonly logits: number[] } {
 }
 
 /** The logits after a prompt in a new sequence. */
-async function logitsAfter(engine: Engine, cache: KvCache, ids: readonly number[]): Promise<number[]> {
+async function logitsAfter(engine: Engine, ids: readonly number[]): Promise<number[]> {
   const choice = logitsChoice();
-  const sequence = cache.sequence();
+  const sequence = engine.lease({ reuse: false });
   try {
     await engine.prefill(sequence, ids, choice, {});
     return choice.logits;
   } finally {
-    sequence.release();
+    engine.release(sequence);
   }
 }
 
@@ -85,7 +85,7 @@ async function recordedLogits(
   for (const ids of prompts) {
     using cache = caches.contiguous!(1);
     const engine = new Engine({ model, cache, capture: false, prefillChunk });
-    rows.push(await logitsAfter(engine, cache, ids));
+    rows.push(await logitsAfter(engine, ids));
   }
   return rows;
 }
@@ -97,7 +97,7 @@ describe.each(Object.entries(caches))('prompts in a %s cache', (_name, cacheOf) 
     cache.sequence().append(6); // the prompts lie behind it
     const prompts = [promptOf(5), promptOf(5, 2), promptOf(9), promptOf(5, 3), promptOf(9, 4)];
     const found: number[][] = [];
-    for (const ids of prompts) found.push(await logitsAfter(engine, cache, ids));
+    for (const ids of prompts) found.push(await logitsAfter(engine, ids));
     expect(graphs).toHaveLength(2);
     expect(found).toEqual(await recordedLogits(prompts, 64));
   });
@@ -107,7 +107,7 @@ describe.each(Object.entries(caches))('prompts in a %s cache', (_name, cacheOf) 
     using engine = owned(new Engine({ model, cache, capture: true, prefillChunk: 4 }));
     const prompts = [promptOf(15), promptOf(15, 2)];
     const found: number[][] = [];
-    for (const ids of prompts) found.push(await logitsAfter(engine, cache, ids));
+    for (const ids of prompts) found.push(await logitsAfter(engine, ids));
     expect(graphs).toHaveLength(4); // 4 rows without logits and 3 rows; the limit of 4 rows keeps one of them
     expect(found).toEqual(await recordedLogits(prompts, 4));
   });
@@ -115,7 +115,7 @@ describe.each(Object.entries(caches))('prompts in a %s cache', (_name, cacheOf) 
   test('continue a sequence: rows after the prompt stay invisible', async () => {
     using cache = cacheOf(2);
     using engine = owned(new Engine({ model, cache, capture: true, prefillChunk: 64 }));
-    const sequence = cache.sequence();
+    const sequence = engine.lease({ reuse: false });
     const choice = logitsChoice();
     await engine.prefill(sequence, promptOf(12), greedy, {});
     sequence.truncate(4); // stale keys and values follow
@@ -125,7 +125,7 @@ describe.each(Object.entries(caches))('prompts in a %s cache', (_name, cacheOf) 
     using alone = cacheOf(1);
     const recorded = new Engine({ model, cache: alone, capture: false, prefillChunk: 4 });
     const expected = logitsChoice();
-    const whole = alone.sequence();
+    const whole = recorded.lease({ reuse: false });
     for (const at of [0, 4, 8]) await recorded.prefill(whole, promptOf(12).slice(at, at + 4), expected, {});
     expect(choice.logits).toEqual(expected.logits.slice(vocabulary));
   });
@@ -140,7 +140,7 @@ describe('captured prompts are bounded', () => {
   async function keptAfter(lengths: readonly number[], prefillChunk: number): Promise<boolean[]> {
     using cache = caches.contiguous!(1);
     using engine = owned(new Engine({ model, cache, capture: true, prefillChunk }));
-    for (const length of lengths) await logitsAfter(engine, cache, promptOf(length));
+    for (const length of lengths) await logitsAfter(engine, promptOf(length));
     return graphs.map((graph) => !graph.disposed);
   }
 
@@ -159,32 +159,34 @@ describe('captured prompts are bounded', () => {
   });
 });
 
-test('concurrent prompts of one length share a step; each gets its own logits', async () => {
+test('concurrent prompts share a step; each gets its own logits', async () => {
   using cache = caches.contiguous!(4);
   using engine = owned(new Engine({ model, cache, capture: true, prefillChunk: 64 }));
-  const prompts = [1, 2, 3, 4].map((seed) => promptOf(7, seed));
-  const found = await Promise.all(prompts.map((ids) => logitsAfter(engine, cache, ids)));
-  expect(graphs).toHaveLength(1);
-  expect(found).toEqual(await recordedLogits(prompts, 64));
+  for (const [uses, steps] of [0, 1, 1].entries()) {
+    const prompts = [1, 2, 3, 4].map((seed) => promptOf(5 + seed, 4 * uses + seed));
+    const found = await Promise.all(prompts.map((ids) => logitsAfter(engine, ids)));
+    expect(graphs).toHaveLength(steps); // captured at the second use
+    expect(found).toEqual(await recordedLogits(prompts, 64));
+  }
 });
 
-test('while a sequence decodes, a number of tokens is captured at its second use', async () => {
+test('beside a sequence that decodes, a step is captured at its second use', async () => {
   using cache = caches.contiguous!(2);
   using engine = owned(new Engine({ model, cache, capture: true, prefillChunk: 64 }));
-  const decoding = cache.sequence();
+  const decoding = engine.lease({ reuse: false });
   const token = await engine.prefill(decoding, promptOf(5), greedy, {});
   const captured: number[] = [];
   const found: number[][] = [];
   const prompts = [promptOf(7), promptOf(7, 2), promptOf(7, 3)];
   for (const ids of prompts) {
-    const next = engine.decode({ sequence: decoding, token, choice: greedy, most: 1, ...noEnd });
+    const next = engine.decode({ lease: decoding, ids: [token], choice: greedy, most: 1, ...noEnd });
     const before = graphs.length;
-    const logits = logitsAfter(engine, cache, ids);
+    const logits = logitsAfter(engine, ids);
     await next;
     found.push(await logits);
     captured.push(graphs.length - before);
   }
-  expect(captured).toEqual([1, 1, 0]); // the decoding step, the prompt's
+  expect(captured).toEqual([0, 1, 0]);
   expect(found).toEqual(await recordedLogits(prompts, 64));
 });
 
@@ -193,13 +195,13 @@ const noEnd = { stops: new Int32Array(0), signal: undefined };
 test('an aborted prompt leaves its step usable', async () => {
   using cache = caches.contiguous!(1);
   using engine = owned(new Engine({ model, cache, capture: true, prefillChunk: 64 }));
-  const sequence = cache.sequence();
+  const sequence = engine.lease({ reuse: false });
   const signal = AbortSignal.abort();
   const aborted = engine.prefill(sequence, promptOf(7), greedy, { signal });
   await expect(aborted).rejects.toMatchObject({ code: 'ABORTED' });
-  expect(sequence.length).toBe(0);
-  sequence.release();
-  expect([await logitsAfter(engine, cache, promptOf(7))]).toEqual(await recordedLogits([promptOf(7)], 64));
+  expect(sequence.tokens.length).toBe(0);
+  engine.release(sequence);
+  expect([await logitsAfter(engine, promptOf(7))]).toEqual(await recordedLogits([promptOf(7)], 64));
 });
 
 test('chunks submitted before the earlier one has ended are recorded: they must reach the device in order', async () => {
@@ -210,9 +212,9 @@ test('chunks submitted before the earlier one has ended are recorded: they must 
   using cache = caches.contiguous!(1);
   using engine = owned(new Engine({ model: ahead, cache, capture: true, prefillChunk: 4 }));
   const prompts = [promptOf(11), promptOf(4)];
-  const found = [await logitsAfter(engine, cache, prompts[0]!)];
+  const found = [await logitsAfter(engine, prompts[0]!)];
   expect(graphs).toHaveLength(0);
-  found.push(await logitsAfter(engine, cache, prompts[1]!));
+  found.push(await logitsAfter(engine, prompts[1]!));
   expect(graphs).toHaveLength(1);
   expect(found).toEqual(await recordedLogits(prompts, 4));
 });

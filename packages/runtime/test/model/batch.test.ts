@@ -99,14 +99,14 @@ describe('sequences decode together, equal to single sequences', () => {
     expect(model.freeBlocks).toBe(fresh.freeBlocks);
   });
 
-  test('more sequences than a step takes', async () => {
+  test('more sequences than have captured steps of their own', async () => {
     const { backend, watch } = watchedBackend();
     using _backend = backend;
-    using model = await loadModel(path, { backend, sequences: 20 });
-    const all = calls(20, () => ({ ...greedy, maxTokens: 5 }));
+    using model = await loadModel(path, { backend, sequences: 21 });
+    const all = calls(21, () => ({ ...greedy, maxTokens: 12 }));
     const alone = await oneByOne(model, all);
     expect(await together(model, all)).toEqual(alone);
-    expect(Math.max(...watch.steps)).toBe(16);
+    expect(watch.steps).toContain(24); // three idle rows
   });
 
   test('a paged cache too small for all: some wait, none fails', async () => {
@@ -217,15 +217,15 @@ describe('failures within a batch', () => {
 test('captured steps are kept up to a limit; disposing the model frees all', async () => {
   const { backend, watch } = watchedBackend();
   using _backend = backend;
-  const model = await loadModel(path, { backend, sequences: 16 });
+  const model = await loadModel(path, { backend, sequences: 24 });
   // The last two sequences end together: one left alone would also chain, by another kind of captured step.
   const windingDown = (options: GenerateOptions) =>
-    calls(16, (i) => ({ ...options, maxTokens: 3 + 2 * Math.min(i, 14) }));
+    calls(24, (i) => ({ ...options, maxTokens: 3 + 2 * Math.min(i, 22) }));
   await together(model, windingDown(greedy));
   await together(model, windingDown({ ...sampled, seed: 1 }));
   const kept = watch.graphs.filter(({ disposed }) => !disposed);
-  expect(kept.length).toBeGreaterThan(16); // 8 of prompts
-  expect(kept.length).toBeLessThan(watch.graphs.length); // up to 136 rows of each kind of decoding; at most 136 are kept
+  expect(kept.length).toBeGreaterThan(16);
+  expect(kept.length).toBeLessThan(watch.graphs.length); // up to 300 rows of each kind of decoding; at most 264 are kept
   model.dispose();
   expect(watch.graphs.filter(({ disposed }) => !disposed)).toEqual([]);
 });

@@ -122,7 +122,7 @@ describe.each(testedWays)('%s', (_, way) => {
     const first = await session.generate(repeating, { ...greedy, maxTokens: 9, speculate: way() }).result;
     const prompt = [...target.tokenize(repeating), ...first.tokens, 5];
     const second = await session.generate(prompt, { ...greedy, maxTokens: 9, speculate: way() }).result;
-    expect(second.reusedTokens).toBeGreaterThanOrEqual(first.promptTokens + first.tokens.length - 1);
+    expect(second.cachedTokens).toBeGreaterThanOrEqual(first.promptTokens + first.tokens.length - 1);
     const want = await target.generate(prompt, { ...greedy, maxTokens: 9 }).result;
     expect(second.tokens).toEqual(want.tokens);
   });

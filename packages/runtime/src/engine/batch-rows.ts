@@ -1,0 +1,2 @@
+/** Most sequences that decode in one step. */
+export const batchRows = 64;

@@ -1,0 +1,138 @@
+import type { Member } from './member.js';
+import type { Room } from './room.js';
+import type { StepTimes } from './step-times.js';
+
+/** Rows of a request in a step: `count` tokens from position `start` on. */
+export interface ChosenRows {
+  readonly member: Member;
+  readonly start: number;
+  readonly count: number;
+}
+
+export interface StepLimits {
+  /** Most sequences of a step. */
+  readonly sequences: number;
+  /** Most prompt tokens of a step. */
+  readonly prefillChunk: number;
+  /** Steps never mix prompts and decoding, and a prompt has a step of its own. */
+  readonly alone: boolean;
+}
+
+/**
+ * A step with tokens of one prompt may take this many times as long as one without: those who decode wait for it.
+ * Several prompts may take longer, by their number per sequence that decodes: then more callers wait for prompts.
+ */
+const patience = 1.8;
+const patiencePerPrompt = 4;
+/** Beside decoding, a step has at least this many prompt tokens. */
+const fewestPromptRows = 16;
+/** A request that has waited this long goes before all priorities. */
+const overdueMs = 10_000;
+
+/**
+ * The rows of the next step: one token of every sequence that decodes, then tokens of prompts, as many as the time of a
+ * step allows. Their sequences have room for them. Requests without rows wait: for blocks, or for another call that
+ * computes the same beginning.
+ */
+export class RowChoice {
+  /** Whether the last choice left out a request because blocks were short. */
+  isFull = false;
+  /** Whether the last step was a prompt's, if steps never mix. */
+  private lastWasPrompt = false;
+
+  constructor(
+    private readonly room: Room,
+    private readonly times: StepTimes,
+    private readonly limits: StepLimits,
+  ) {}
+
+  /** @param members in order of their requests */
+  choose(members: readonly Member[], now: number): readonly ChosenRows[] {
+    this.isFull = false;
+    if (this.limits.alone) return this.chooseAlone(members, now);
+    const decoding = this.decodingRows(members);
+    return decoding.length === members.length ? decoding : this.addPrompts(decoding, members, now);
+  }
+
+  /** Decoding or one prompt, in turns. */
+  private chooseAlone(members: readonly Member[], now: number): readonly ChosenRows[] {
+    const turns = [() => this.decodingRows(members), () => this.addPrompts([], members, now)];
+    if (!this.lastWasPrompt) turns.reverse();
+    for (const choose of turns) {
+      const chosen = choose();
+      if (chosen.length === 0) continue;
+      this.lastWasPrompt = choose === turns[this.lastWasPrompt ? 1 : 0];
+      return chosen;
+    }
+    return [];
+  }
+
+  private decodingRows(members: readonly Member[]): ChosenRows[] {
+    const chosen: ChosenRows[] = [];
+    for (const member of inOrder(members.filter(({ decodes }) => decodes))) {
+      if (chosen.length === this.limits.sequences) break;
+      if (member.decodes) this.add(chosen, member, 1);
+    }
+    return chosen;
+  }
+
+  private addPrompts(chosen: ChosenRows[], members: readonly Member[], now: number): ChosenRows[] {
+    const prompts = members.filter((member) => !member.decodes && !member.computesAll);
+    let left = this.promptRows(chosen.length, prompts.length);
+    for (const member of prompts.sort(byTurn(now))) {
+      if (left <= 0 || chosen.length === this.limits.sequences) break;
+      const state = member.lease.started ? 'started' : this.begin(member);
+      this.isFull = state === 'full';
+      if (this.isFull) break; // nobody overtakes
+      if (state === 'later' || member.ended) continue;
+      const count = Math.min(left, member.lease.missing);
+      if (this.add(chosen, member, count)) left -= count;
+      if (this.limits.alone && chosen.length > 0) break;
+    }
+    return chosen;
+  }
+
+  /** Most tokens of `prompts` prompts in a step that has `decoding` other rows. */
+  private promptRows(decoding: number, prompts: number): number {
+    const { prefillChunk } = this.limits;
+    if (decoding === 0) return prefillChunk;
+    const quiet = this.times.atLeast(decoding);
+    const least = decoding + Math.min(fewestPromptRows, prefillChunk);
+    const longest = quiet * (patience + (patiencePerPrompt * (prompts - 1)) / decoding);
+    return this.times.mostRows(longest, least, decoding + prefillChunk) - decoding;
+  }
+
+  private begin(member: Member): ReturnType<Room['begin']> {
+    const { lease } = member;
+    let state = this.room.begin(lease);
+    while (state === 'full' && this.room.preemptAfter(({ priority }) => priority < lease.priority))
+      state = this.room.begin(lease);
+    if (state === 'started') member.began();
+    return state;
+  }
+
+  private add(chosen: ChosenRows[], member: Member, count: number): boolean {
+    const { lease } = member;
+    const start = lease.sequence.length;
+    if (!this.room.growBefore(lease, count)) {
+      this.room.preempt(lease); // all calls before it have their blocks
+      return false;
+    }
+    lease.busy++;
+    chosen.push({ member, start, count });
+    return true;
+  }
+}
+
+/** Higher priorities first; equal ones in the order of their requests. */
+function inOrder(members: Member[]): Member[] {
+  const first = members[0]?.lease.priority;
+  if (members.every(({ lease }) => lease.priority === first)) return members;
+  return members.sort((a, b) => b.lease.priority - a.lease.priority);
+}
+
+/** Overdue requests, then higher priorities; equal ones in the order of their calls. */
+const byTurn = (now: number) => (a: Member, b: Member) =>
+  Number(now - b.since > overdueMs) - Number(now - a.since > overdueMs) ||
+  (now - a.since > overdueMs && now - b.since > overdueMs ? 0 : b.lease.priority - a.lease.priority) ||
+  a.lease.order - b.lease.order;

@@ -1,0 +1,190 @@
+import { onAbort, type QuernError } from '@quern/core';
+import { RuntimeError } from '../error.js';
+import { noToken } from '../sampling/draws.js';
+import type { Lease } from './lease.js';
+import type { Head, RowOutput } from './step-output.js';
+import type { StepRows } from './step-rows.js';
+import type { TokenChoice } from './token-choice.js';
+
+/** Request for the tokens after `ids`. */
+export interface TokensRequest {
+  readonly lease: Lease;
+  /** Tokens to compute. The lease has none of them yet. */
+  readonly ids: readonly number[];
+  /** Chooses the tokens. Absent: only keys and values are computed, and the result is empty. */
+  readonly choice: TokenChoice | undefined;
+  /** Most tokens to return. */
+  readonly most: number;
+  /** End tokens. */
+  readonly stops: Int32Array;
+  readonly signal: AbortSignal | undefined;
+  /** Called after each chunk of `ids`, with the number of computed tokens. */
+  readonly onRows?: ((rows: number) => void) | undefined;
+}
+
+/** Heads of shared steps. */
+export type SharedHead = Exclude<Head, 'logits'>;
+
+/** A request in the scheduler. */
+export class Member {
+  readonly lease: Lease;
+  /** Milliseconds: when the request came. */
+  readonly since = performance.now();
+  ended = false;
+  private failure: { readonly error: unknown } | undefined;
+  /** Ends the watch of a wait. */
+  stopWaiting: (() => void) | undefined;
+  /** Tokens of the lease before the request. */
+  private readonly before: number;
+
+  constructor(
+    readonly request: TokensRequest,
+    private readonly resolve: (tokens: readonly number[]) => void,
+    private readonly reject: (error: unknown) => void,
+  ) {
+    this.lease = request.lease;
+    this.before = this.lease.tokens.length;
+    for (const id of request.ids) this.lease.tokens.push(id);
+  }
+
+  get aborted(): boolean {
+    return this.request.signal?.aborted === true;
+  }
+
+  /** Whether nobody waits for its tokens any more. */
+  get isOver(): boolean {
+    return this.aborted || this.lease.released;
+  }
+
+  /** Whether steps under way compute all its tokens. */
+  get computesAll(): boolean {
+    return this.lease.started && this.lease.missing === 0;
+  }
+
+  /** Whether one token is to be computed, and a call after it may go on in a chain. */
+  get decodes(): boolean {
+    return this.lease.started && this.lease.missing === 1 && this.request.choice !== undefined;
+  }
+
+  /** The lease has its first blocks. */
+  began(): void {
+    const { lease } = this;
+    this.stopWaiting?.();
+    this.stopWaiting = undefined;
+    if (lease.startedAt === 0) {
+      lease.startedAt = performance.now();
+      lease.cachedTokens = lease.sequence.length;
+    }
+    if (lease.missing === 0) this.end([]);
+  }
+
+  /** The next `count` rows of the sequence, from position `start` on. */
+  rowsFrom(start: number, count: number): StepRows {
+    const { sequence, tokens } = this.lease;
+    return { sequence, start, tokens: tokens.slice(start, start + count), draws: this.request.choice?.draws };
+  }
+
+  /** Takes the rows of a step, up to position `computed`, and the output of the last one. Whether a token was chosen. */
+  settle(row: RowOutput | undefined, computed: number): boolean {
+    const { choice, onRows } = this.request;
+    const { lease } = this;
+    const rows = computed - lease.computed;
+    lease.computed = computed;
+    if (onRows) onRows(rows);
+    if (computed < lease.tokens.length) return false;
+    try {
+      if (this.aborted) throw aborted();
+      this.end(choice ? [choice.take(row!)] : []);
+      return choice !== undefined;
+    } catch (error) {
+      lease.computed = this.before;
+      this.fail(error);
+      return false;
+    }
+  }
+
+  /**
+   * Takes the tokens of a chain that began at position `start`. `noToken` at the first place is an error; at a later
+   * place it is dropped, and the next step reports it. Returns the number of tokens.
+   */
+  settleChain(found: Int32Array, start: number): number {
+    const { lease } = this;
+    const choice = this.request.choice!;
+    try {
+      if (this.aborted) throw aborted();
+      const count = found.length > 1 && found.at(-1) === noToken ? found.length - 1 : found.length;
+      const tokens: number[] = [];
+      for (let i = 0; i < count; i++)
+        tokens.push(choice.take({ best: found.subarray(i, i + 1), logits: undefined }));
+      for (let i = 0; i < count - 1; i++) lease.tokens.push(tokens[i]!);
+      lease.sequence.truncate(start + count);
+      lease.computed = start + count;
+      this.end(tokens);
+      return count;
+    } catch (error) {
+      lease.computed = this.before;
+      this.fail(error);
+      return 0;
+    }
+  }
+
+  /**
+   * Rejects the request, after the steps under way that compute its tokens. Of its tokens the lease keeps the computed
+   * ones.
+   */
+  fail(error: unknown): void {
+    if (this.ended) return;
+    this.close();
+    this.failure = { error };
+    if (this.lease.busy === 0) this.giveUp();
+  }
+
+  /** A step that computed its tokens has ended. */
+  leaveStep(): void {
+    if (--this.lease.busy === 0) this.giveUp();
+  }
+
+  private giveUp(): void {
+    if (!this.failure) return;
+    this.lease.truncate(Math.max(this.before, this.lease.computed));
+    this.reject(this.failure.error);
+  }
+
+  private end(tokens: readonly number[]): void {
+    this.close();
+    this.resolve(tokens);
+  }
+
+  private close(): void {
+    this.ended = true;
+    this.stopWaiting?.();
+  }
+}
+
+/** The head with the least output that gives each of these requests its token. */
+export function headOf(members: readonly Member[], canDraw: boolean): SharedHead {
+  let head: SharedHead = 'none';
+  for (const { request } of members) {
+    const { choice } = request;
+    if (!choice) continue;
+    if (choice.head === 'argmax') head = head === 'none' ? 'argmax' : head;
+    else if (canDraw && choice.draws) head = 'sampled';
+    else return 'ranked';
+  }
+  return head;
+}
+
+/** The tokens that end a row of a chain: `noToken` and the end tokens of all members. */
+export function stopsOf(members: readonly Member[]): Int32Array {
+  return Int32Array.from([noToken, ...members.flatMap(({ request }) => [...request.stops])]);
+}
+
+/** Calls `act` when any member is aborted. Returns a function that removes the listeners. */
+export function onAbortOfAny(members: readonly Member[], act: () => void): () => void {
+  const ends = members.map(({ request }) => request.signal && onAbort(request.signal, act));
+  return () => {
+    for (const end of ends) end?.();
+  };
+}
+
+export const aborted = (): QuernError => new RuntimeError('ABORTED', 'aborted while a token was computed');

@@ -1,0 +1,128 @@
+import type { KvCache } from '@quern/core';
+import type { PrefixBlock, Prefixes, PrefixHolder } from './prefixes.js';
+
+/** Id before the first block. */
+const root = 0;
+
+/**
+ * The known blocks of a paged cache. Equal beginnings of calls share blocks, also while the first call computes them.
+ * Blocks that no call holds stay until `evict`. The last blocks of a chain are evicted before the first ones, because
+ * a call gives its blocks back in this order.
+ */
+export class PrefixBlocks implements Prefixes {
+  private readonly blocks = new Map<string, PrefixBlock>();
+  /** Blocks without users, least recently used first. */
+  private readonly idle = new Set<PrefixBlock>();
+  /** Key of the next block of each call that computes a prompt. */
+  private readonly computing = new Map<string, PrefixHolder>();
+  private readonly nextKeys = new Map<PrefixHolder, string>();
+  private lastId = root;
+
+  constructor(private readonly cache: KvCache) {}
+
+  get idleBlocks(): number {
+    return this.idle.size;
+  }
+
+  begin(holder: PrefixHolder): boolean {
+    if (!holder.reuse) return true;
+    const found = this.find(holder.tokens);
+    const next = this.keyAfter(found.at(-1), holder.tokens, found.length);
+    if (next !== undefined && this.computing.has(next)) return false;
+    for (const block of found) {
+      block.users++;
+      this.idle.delete(block);
+    }
+    holder.sequence = this.cache.sequence(found.map(({ block }) => block));
+    holder.known.push(...found);
+    this.expect(holder, next);
+    return true;
+  }
+
+  learn(holder: PrefixHolder): void {
+    const { known, tokens, computed, reuse } = holder;
+    if (!reuse) return;
+    const whole = Math.floor(Math.min(tokens.length, computed) / this.cache.blockSize);
+    while (known.length < whole) known.push(this.add(holder, known.length));
+    this.expect(holder, this.keyAfter(known.at(-1), tokens, known.length));
+  }
+
+  cut(holder: PrefixHolder, length: number): void {
+    const { known, sequence } = holder;
+    const kept = Math.floor(length / this.cache.blockSize);
+    if (kept < known.length) this.expect(holder, undefined);
+    for (let i = known.length - 1; i >= kept; i--) this.leave(known[i]!, sequence.blockTable[i]);
+    known.length = Math.min(known.length, kept);
+  }
+
+  release(holder: PrefixHolder): void {
+    this.learn(holder);
+    this.expect(holder, undefined);
+    this.cut(holder, 0);
+    holder.sequence.release();
+  }
+
+  evict(blocks: number): void {
+    for (const block of this.idle) {
+      if (blocks-- <= 0) return;
+      this.idle.delete(block);
+      this.blocks.delete(block.key);
+      this.cache.drop(block.block);
+    }
+  }
+
+  /** The known blocks at the beginning of `tokens`, without the block of the last token. */
+  private find(tokens: readonly number[]): PrefixBlock[] {
+    const found: PrefixBlock[] = [];
+    for (;;) {
+      const key = this.keyAfter(found.at(-1), tokens, found.length);
+      const block = key === undefined ? undefined : this.blocks.get(key);
+      if (!block) return found;
+      found.push(block);
+    }
+  }
+
+  /** Key of block `index`, if `tokens` go on after it. */
+  private keyAfter(
+    before: PrefixBlock | undefined,
+    tokens: readonly number[],
+    index: number,
+  ): string | undefined {
+    const { blockSize } = this.cache;
+    const end = (index + 1) * blockSize;
+    return end < tokens.length ? keyOf(before, tokens.slice(end - blockSize, end)) : undefined;
+  }
+
+  /** Block `index` of a holder becomes known. Where another call was first, its block stays the known one. */
+  private add({ known, tokens, sequence }: PrefixHolder, index: number): PrefixBlock {
+    const { blockSize } = this.cache;
+    const key = keyOf(known[index - 1], tokens.slice(index * blockSize, (index + 1) * blockSize));
+    const other = this.blocks.get(key);
+    if (other) return other;
+    const block = { id: ++this.lastId, key, block: sequence.blockTable[index]!, users: 1 };
+    this.cache.hold(block.block);
+    this.blocks.set(key, block);
+    return block;
+  }
+
+  private leave(block: PrefixBlock, held: number | undefined): void {
+    if (block.block !== held) return; // an equal block of another call
+    if (--block.users === 0) this.idle.add(block);
+  }
+
+  /** Notes the key of the block that the holder computes next. */
+  private expect(holder: PrefixHolder, key: string | undefined): void {
+    const before = this.nextKeys.get(holder);
+    if (before === key) return;
+    if (before !== undefined && this.computing.get(before) === holder) this.computing.delete(before);
+    if (key === undefined) {
+      this.nextKeys.delete(holder);
+      return;
+    }
+    this.nextKeys.set(holder, key);
+    this.computing.set(key, holder);
+  }
+}
+
+const keyOf = (before: PrefixBlock | undefined, tokens: readonly number[]): string =>
+  `${before?.id ?? root}:${tokens.join()}`;

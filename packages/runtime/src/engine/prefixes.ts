@@ -1,0 +1,40 @@
+import type { KvSequence } from '@quern/core';
+
+/** A whole block whose tokens are known. Its key is that of the block before it and its own tokens. */
+export interface PrefixBlock {
+  readonly id: number;
+  readonly key: string;
+  /** Place in the cache. */
+  readonly block: number;
+  /** Calls that hold it. */
+  users: number;
+}
+
+/** What the known tokens of a cache need of a call: see `Lease`. */
+export interface PrefixHolder {
+  readonly tokens: readonly number[];
+  readonly computed: number;
+  readonly reuse: boolean;
+  sequence: KvSequence;
+  /** Known blocks at the beginning of the sequence. */
+  readonly known: PrefixBlock[];
+}
+
+/** Tokens that a cache still holds after their call has ended. */
+export interface Prefixes {
+  /** Blocks that `evict` can free. */
+  readonly idleBlocks: number;
+  /**
+   * Starts the holder's sequence with the longest known prefix of its tokens; at least one token stays to be computed.
+   * False: another call computes the next block at this moment; ask again after its step.
+   */
+  begin(holder: PrefixHolder): boolean;
+  /** Makes the computed tokens known. */
+  learn(holder: PrefixHolder): void;
+  /** The holder gives up its tokens from `length` on. Call before the sequence is cut. */
+  cut(holder: PrefixHolder, length: number): void;
+  /** Takes the holder's sequence. Its tokens stay known until their blocks are evicted. */
+  release(holder: PrefixHolder): void;
+  /** Frees up to `blocks` blocks, least recently used first. */
+  evict(blocks: number): void;
+}

@@ -1,0 +1,28 @@
+import { RuntimeError } from '../error.js';
+import type { Lease } from './lease.js';
+import type { Room } from './room.js';
+
+export const longWait = (room: Room, lease: Lease, before: number): string =>
+  `a call waits for room in the cache: ${wants(room, lease, before)}`;
+
+export const busy = (room: Room, lease: Lease, before: number, ms: number): RuntimeError =>
+  new RuntimeError('BUSY', `no room in the cache within ${ms} ms: ${wants(room, lease, before)}`);
+
+export const queueFull = ({ blocks, freeBlocks }: Room, waiting: number): RuntimeError =>
+  new RuntimeError(
+    'BUSY',
+    `${waiting} calls wait for room in the cache already, as many as \`maxQueue\` allows (${freeBlocks} of ${blocks} ` +
+      'blocks are free): call again later, or load the model with more `sequences`',
+  );
+
+/** What the call waits for, which calls hold the blocks, and advice. */
+function wants({ blocks, blockSize, freeBlocks, holders }: Room, lease: Lease, before: number): string {
+  const needed = Math.ceil((lease.tokens.length + 1) / blockSize) * blockSize;
+  const held = (blocks - freeBlocks) * blockSize;
+  const calls = holders.size === 1 ? '1 call holds' : `${holders.size} calls hold`;
+  return (
+    `it needs ${needed} tokens of context, and ${calls} ${held} of ${blocks * blockSize}` +
+    `${before > 0 ? `, with ${before} more before it` : ''}. What helps: read generations to their end or leave ` +
+    "their loops; `sequences` or `cache: 'paged'` when the model is loaded"
+  );
+}

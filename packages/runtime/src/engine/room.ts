@@ -1,0 +1,125 @@
+import type { KvCache } from '@quern/core';
+import { Lease } from './lease.js';
+import { PrefixBlocks } from './prefix-blocks.js';
+import { PrefixSequences } from './prefix-sequences.js';
+import type { Prefixes } from './prefixes.js';
+
+export interface LeaseOptions {
+  /** Higher first; default 0. */
+  readonly priority?: number | undefined;
+  /** Share equal beginnings with other calls; default true. */
+  readonly reuse?: boolean | undefined;
+  /** As `GenerateOptions.maxWaitMs`. */
+  readonly maxWaitMs?: number | undefined;
+}
+
+/**
+ * Shares the blocks of a cache between calls. A call takes blocks as it grows. Where blocks are short, those of ended
+ * calls are evicted, then the last call of the lowest priority gives up all its blocks (preemption).
+ */
+export class Room {
+  /** Calls with blocks. */
+  readonly holders = new Set<Lease>();
+  preemptions = 0;
+  private readonly prefixes: Prefixes;
+  /** Whether calls take more blocks as they grow. */
+  private readonly isPaged: boolean;
+  private calls = 0;
+
+  constructor(private readonly cache: KvCache) {
+    this.isPaged = cache.blockSize < cache.options.context;
+    this.prefixes = this.isPaged ? new PrefixBlocks(cache) : new PrefixSequences(cache);
+  }
+
+  get blockSize(): number {
+    return this.cache.blockSize;
+  }
+
+  get blocks(): number {
+    return this.cache.blocks;
+  }
+
+  /** Blocks of no call: free, or with known tokens. */
+  get freeBlocks(): number {
+    return this.cache.freeBlocks + this.prefixes.idleBlocks;
+  }
+
+  /** Blocks of no call with known tokens. */
+  get idleBlocks(): number {
+    return this.prefixes.idleBlocks;
+  }
+
+  /** A place in the queue, without blocks. */
+  lease({ priority = 0, reuse = true, maxWaitMs }: LeaseOptions = {}): Lease {
+    return new Lease(this.cache.sequence(), priority, this.calls++, reuse, maxWaitMs, this.prefixes);
+  }
+
+  /**
+   * Gives a lease its first blocks, if there is room for all its tokens and the next one; each running call may need a
+   * block meanwhile. 'later': another call computes the same beginning now.
+   */
+  begin(lease: Lease): 'started' | 'full' | 'later' {
+    if (!this.hasRoomFor(lease)) return 'full';
+    if (!this.prefixes.begin(lease)) return 'later';
+    lease.started = true;
+    lease.computed = lease.sequence.length;
+    this.holders.add(lease);
+    return 'started';
+  }
+
+  /** Makes room for `count` more tokens in the sequence; false where blocks are short. */
+  grow(lease: Lease, count: number): boolean {
+    const blocks = lease.sequence.blocksFor(count);
+    this.prefixes.evict(blocks - this.cache.freeBlocks);
+    if (blocks > this.cache.freeBlocks) return false;
+    lease.sequence.append(count);
+    return true;
+  }
+
+  /** As `grow`; calls after `lease` that are in no step give up their blocks for it. */
+  growBefore(lease: Lease, count: number): boolean {
+    while (!this.grow(lease, count)) if (!this.preemptAfter((holder) => holder.yieldsTo(lease))) return false;
+    return true;
+  }
+
+  /** Preempts the last call of the lowest priority among those that `yields` names and no step computes. */
+  preemptAfter(yields: (holder: Lease) => boolean): boolean {
+    let last: Lease | undefined;
+    for (const holder of this.holders)
+      if (holder.busy === 0 && yields(holder) && (!last || holder.yieldsTo(last))) last = holder;
+    if (last) this.preempt(last);
+    return last !== undefined;
+  }
+
+  /** Takes the blocks of a call. It starts again when there is room. */
+  preempt(lease: Lease): void {
+    this.preemptions++;
+    this.takeBack(lease);
+    lease.sequence = this.cache.sequence();
+    lease.computed = 0;
+  }
+
+  learn(lease: Lease): void {
+    this.prefixes.learn(lease);
+  }
+
+  /** Ends a lease. Releasing twice is harmless. */
+  release(lease: Lease): void {
+    if (lease.released) return;
+    lease.released = true;
+    this.takeBack(lease);
+  }
+
+  private takeBack(lease: Lease): void {
+    this.holders.delete(lease);
+    lease.started = false;
+    this.prefixes.release(lease);
+  }
+
+  private hasRoomFor(lease: Lease): boolean {
+    const { blockSize, blocks } = this.cache;
+    const growing = this.isPaged ? this.holders.size : 0;
+    const wanted = Math.ceil((lease.tokens.length + 1) / blockSize) + growing;
+    return Math.min(wanted, blocks) <= this.freeBlocks;
+  }
+}

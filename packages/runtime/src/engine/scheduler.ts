@@ -1,0 +1,317 @@
+import { yieldToEventLoop } from '@quern/core';
+import { RuntimeError } from '../error.js';
+import { giveNotice, type NoticeListener } from '../notice.js';
+import { type ChosenRows, RowChoice } from './choose-rows.js';
+import type { ForwardSteps } from './forward-steps.js';
+import { withIdleRows } from './idle-rows.js';
+import { longestChain } from './longest-chain.js';
+import {
+  aborted,
+  headOf,
+  Member,
+  onAbortOfAny,
+  type SharedHead,
+  stopsOf,
+  type TokensRequest,
+} from './member.js';
+import type { Room } from './room.js';
+import { busy, longWait, queueFull } from './room-messages.js';
+import type { RowOutput } from './step-output.js';
+import { StepTimes } from './step-times.js';
+import { watchWait } from './wait.js';
+
+export interface SchedulerOptions {
+  readonly steps: Pick<ForwardSteps, 'run' | 'prompt' | 'once' | 'mixed' | 'chain' | 'canDraw' | 'canChain'>;
+  readonly room: Room;
+  /** Most sequences of a step. */
+  readonly sequences: number;
+  /** Most prompt tokens of a step. */
+  readonly prefillChunk: number;
+  /** See `StepLimits.alone`. */
+  readonly alone: boolean;
+  /** Steps submitted at once. */
+  readonly plansInFlight: number;
+  /** Most requests that wait for room; more reject with BUSY. */
+  readonly maxQueue: number;
+  readonly onNotice: NoticeListener;
+  /** Milliseconds. */
+  readonly now?: () => number;
+}
+
+/** Longest chain, in milliseconds: JavaScript sleeps meanwhile, and readers wait for text. */
+const wakeUpMilliseconds = 64;
+/** Most rows of a chain. */
+const mostChainRows = 16;
+
+/**
+ * Computes the requests of all calls in shared steps. A step takes whatever requests there are when it begins: one
+ * token of each sequence that decodes, and tokens of prompts (`RowChoice`). A request joins the next step if it arrives
+ * during the running step or in the same turn of the event loop; a step waits for nobody.
+ *
+ * Chain: where all requests decode and the device chooses all tokens, several steps run without waking JavaScript, as
+ * many as fit in `wakeUpMilliseconds` at the speed of the last step. Other work for the device ends the chain after its
+ * current step.
+ */
+export class Scheduler {
+  /** Number of tokens chosen for all calls. */
+  chosenTokens = 0;
+  private members: Member[] = [];
+  private running = false;
+  private disposed = false;
+  private readonly times = new StepTimes();
+  private readonly rows: RowChoice;
+  private readonly shared = new SharedArrayBuffer(4 * mostChainRows);
+  /** [rows of the running chain]: see `ChainOptions.limits`. */
+  private limits: Int32Array | undefined;
+  /** Number of other tasks on the device. */
+  private others = 0;
+  /** Prompt steps under way, oldest first. */
+  private readonly inFlight: Promise<void>[] = [];
+  private readonly now: () => number;
+
+  constructor(private readonly options: SchedulerOptions) {
+    this.rows = new RowChoice(options.room, this.times, options);
+    this.now = options.now ?? (() => performance.now());
+  }
+
+  /** Calls that have blocks and wait for tokens. */
+  get runningCalls(): number {
+    return this.members.filter(({ lease, ended }) => lease.started && !ended).length;
+  }
+
+  /** Calls that wait for blocks. */
+  get waitingCalls(): number {
+    return this.members.filter(({ lease, ended }) => !lease.started && !ended).length;
+  }
+
+  /**
+   * The n ≥ 1 tokens after the request's tokens; the lease then holds all of them but the last. None for a request
+   * without `choice`. Rejects with ABORTED, BUSY, DISPOSED and errors of the step; the lease is then as before.
+   */
+  tokens(request: TokensRequest): Promise<readonly number[]> {
+    return new Promise((resolve, reject) => {
+      const refusal = this.refusal(request);
+      if (refusal) return reject(refusal);
+      this.members.push(new Member(request, resolve, reject));
+      if (this.running) this.endChain();
+      else this.wake();
+    });
+  }
+
+  /** Starts steps again, after blocks became free. */
+  wake(): void {
+    if (this.running || this.members.length === 0) return;
+    this.running = true;
+    process.nextTick(this.step);
+  }
+
+  /** Runs other work on the device. No chain starts or goes on until the work has ended. */
+  async beside<T>(work: () => Promise<T>): Promise<T> {
+    this.others++;
+    this.endChain();
+    try {
+      return await work();
+    } finally {
+      this.others--;
+    }
+  }
+
+  /** Rejects all requests that are in no step. */
+  dispose(): void {
+    this.disposed = true;
+    for (const member of this.members) if (member.lease.busy === 0) member.fail(modelDisposed());
+  }
+
+  private refusal({ lease }: TokensRequest): Error | undefined {
+    if (this.disposed) return modelDisposed();
+    const { maxQueue, room } = this.options;
+    const isQueued = !lease.started && this.waitingCalls >= maxQueue;
+    return isQueued ? queueFull(room, this.waitingCalls) : undefined;
+  }
+
+  /** Runs in a tick, after all promise callbacks: callers that got a token have then requested the next one. */
+  private readonly step = async (): Promise<void> => {
+    this.dropEnded();
+    const chosen = this.rows.choose(this.members, performance.now());
+    if (this.rows.isFull) this.watchWaiting();
+    if (chosen.length === 0) return this.pause();
+    const isPart = chosen.every(({ member: { lease } }) => lease.missing > 0);
+    const computing = this.compute(chosen, isPart);
+    if (isPart && this.options.plansInFlight > 1) await this.goOn(computing);
+    else await this.finish(computing);
+    process.nextTick(this.step);
+  };
+
+  /** Waits for a step. Steps end in order: none is under way afterwards. */
+  private async finish(computing: Promise<void>): Promise<void> {
+    await computing;
+    this.inFlight.length = 0;
+  }
+
+  /** Lets the next step of prompts reach the device while this one runs. */
+  private async goOn(computing: Promise<void>): Promise<void> {
+    this.inFlight.push(computing);
+    if (this.inFlight.length === this.options.plansInFlight) await this.inFlight.shift();
+    else await yieldToEventLoop();
+  }
+
+  /** Nothing can be computed: the requests of steps under way may go on after them, others when blocks are free. */
+  private async pause(): Promise<void> {
+    const oldest = this.inFlight.shift();
+    if (!oldest) {
+      this.running = false;
+      if (this.members.some(({ ended }) => ended)) this.wake();
+      return;
+    }
+    await oldest;
+    process.nextTick(this.step);
+  }
+
+  private dropEnded(): void {
+    for (const member of this.members) if (member.isOver && member.lease.busy === 0) member.fail(aborted());
+    this.members = this.members.filter(({ ended }) => !ended);
+  }
+
+  /** Blocks are short: the requests without blocks wait for them. */
+  private watchWaiting(): void {
+    for (const member of this.members) {
+      if (member.lease.started || member.ended || member.stopWaiting) continue;
+      const { signal } = member.request;
+      const maxWaitMs = member.lease.patience;
+      if (maxWaitMs === 0) this.giveUp(member, 0);
+      else member.stopWaiting = watchWait({ signal, maxWaitMs }, this.eventsOf(member));
+    }
+  }
+
+  private eventsOf(member: Member) {
+    const { room, onNotice } = this.options;
+    return {
+      onAbort: () => member.fail(aborted()),
+      onLong: () => giveNotice(onNotice, longWait(room, member.lease, this.before(member))),
+      onTimeout: (ms: number) => this.giveUp(member, ms),
+    };
+  }
+
+  private giveUp(member: Member, ms: number): void {
+    member.fail(busy(this.options.room, member.lease, this.before(member), ms));
+    this.wake();
+  }
+
+  /** Number of calls that wait before this one. */
+  private before(member: Member): number {
+    const waiting = this.members.filter(({ lease, ended }) => !lease.started && !ended);
+    return waiting.indexOf(member);
+  }
+
+  private async compute(chosen: readonly ChosenRows[], isPart: boolean): Promise<void> {
+    const begin = this.now();
+    const rows = chosen.reduce((sum, { count }) => sum + count, 0);
+    try {
+      const isDecoding = rows === chosen.length && !followsOthers(chosen);
+      const steps = isDecoding ? await this.decode(chosen) : await this.prompts(chosen, isPart);
+      if (this.inFlight.length === 0) this.times.learn(rows, (this.now() - begin) / steps);
+    } catch (error) {
+      for (const { member } of chosen) member.fail(error);
+    } finally {
+      for (const { member } of chosen) member.leaveStep();
+    }
+  }
+
+  /** Rows of different sequences, one each: as many steps as a chain holds. Returns their number. */
+  private decode(chosen: readonly ChosenRows[]): Promise<number> {
+    const head = headOf(membersOf(chosen), this.options.steps.canDraw);
+    const count = this.chainLength(chosen, head);
+    if (count > 1) return this.chain(chosen, head as 'argmax' | 'sampled', count);
+    const take = (rows: readonly RowOutput[]) => this.settle(chosen, rows);
+    return this.options.steps.run(withIdleRows(batchOf(chosen)), head, take, signalOf(chosen));
+  }
+
+  /** Prompts, perhaps with rows of sequences that decode. Returns 1. */
+  private async prompts(chosen: readonly ChosenRows[], isPart: boolean): Promise<number> {
+    const { steps, room, plansInFlight } = this.options;
+    const finished = membersOf(chosen).filter(({ lease }) => lease.missing === 0);
+    const head = headOf(finished, steps.canDraw);
+    const take = (rows: readonly RowOutput[]) => this.settle(chosen, rows);
+    const batch = batchOf(chosen);
+    const signal = signalOf(chosen);
+    const keepsOrder = followsOthers(chosen) || (isPart && plansInFlight > 1); // captured steps overtake others
+    if (keepsOrder) await steps.once(batch, head, head === 'none' ? 'none' : 'last', take, signal);
+    else if (batch.length > 1) await steps.mixed(batch, head, take, signal);
+    else await steps.prompt(batch[0]!, head, this.others > 0 || this.members.length > 1, take, signal);
+    for (const { member } of chosen) if (member.lease.started) room.learn(member.lease);
+    return 1;
+  }
+
+  private settle(chosen: readonly ChosenRows[], rows: readonly RowOutput[]): number {
+    for (let i = 0; i < chosen.length; i++) {
+      const { member, start, count } = chosen[i]!;
+      if (!member.ended && member.settle(rows[i], start + count)) this.chosenTokens++;
+    }
+    return 1;
+  }
+
+  /** Up to `count` steps; returns their number. */
+  private async chain(
+    chosen: readonly ChosenRows[],
+    head: 'argmax' | 'sampled',
+    count: number,
+  ): Promise<number> {
+    const members = membersOf(chosen);
+    const limits = new Int32Array(this.shared, 0, chosen.length).fill(count);
+    const end = members.length > 1 ? onAbortOfAny(members, this.endChain) : undefined;
+    this.limits = limits;
+    try {
+      const options = { head, limits, stops: stopsOf(members), signal: signalOf(chosen) };
+      const found = await this.options.steps.chain(batchOf(chosen), options);
+      for (let i = 0; i < members.length; i++)
+        this.chosenTokens += members[i]!.settleChain(found[i]!, chosen[i]!.start);
+      return Math.max(...found.map(({ length }) => length));
+    } finally {
+      this.limits = undefined;
+      end?.();
+    }
+  }
+
+  private readonly endChain = (): void => {
+    const { limits } = this;
+    if (limits) for (let s = 0; s < limits.length; s++) Atomics.store(limits, s, 0);
+  };
+
+  /** Number of steps before JavaScript wakes up. The sequences have room for them. */
+  private chainLength(chosen: readonly ChosenRows[], head: SharedHead): number {
+    const deviceIsWanted = this.others > 0 || this.members.length > chosen.length;
+    const { steps } = this.options;
+    const canChain = (head === 'argmax' || head === 'sampled') && steps.canChain;
+    if (!canChain || deviceIsWanted || chosen.length > mostChainRows) return 1;
+    const time = this.times.of(chosen.length) ?? Number.POSITIVE_INFINITY;
+    let count = Math.min(longestChain, Math.floor(wakeUpMilliseconds / time));
+    for (const { member } of chosen) count = Math.min(count, member.request.most);
+    return this.growAll(chosen, count - 1) ? Math.max(1, count) : 1;
+  }
+
+  /** Makes room for `more` tokens of each; false, and no change, where blocks are short. */
+  private growAll(chosen: readonly ChosenRows[], more: number): boolean {
+    if (more <= 0) return true;
+    for (const [i, { member }] of chosen.entries()) {
+      if (this.options.room.grow(member.lease, more)) continue;
+      for (const { member: grown, start } of chosen.slice(0, i)) grown.lease.sequence.truncate(start + 1);
+      return false;
+    }
+    return true;
+  }
+}
+
+/** Whether steps under way compute earlier tokens of the same sequences. */
+const followsOthers = (chosen: readonly ChosenRows[]): boolean =>
+  chosen.some(({ member }) => member.lease.busy > 1);
+
+const membersOf = (chosen: readonly ChosenRows[]): Member[] => chosen.map(({ member }) => member);
+
+const batchOf = (chosen: readonly ChosenRows[]) =>
+  chosen.map(({ member, start, count }) => member.rowsFrom(start, count));
+
+/** The signal that aborts a step: of the only member. A step of several members goes on for the others. */
+const signalOf = (chosen: readonly ChosenRows[]): AbortSignal | undefined =>
+  chosen.length === 1 ? chosen[0]!.member.request.signal : undefined;
+
+const modelDisposed = () => new RuntimeError('DISPOSED', 'the model has been disposed');

@@ -1,0 +1,14 @@
+import type { KvSequence } from '@quern/core';
+import type { Draws } from '../sampling/draws.js';
+
+/** Tokens of a sequence for a step, from position `start` on. The sequence has room for them. */
+export interface StepRows {
+  readonly sequence: KvSequence;
+  readonly start: number;
+  readonly tokens: readonly number[];
+  /** Lets the device draw the next token. Absent: the device takes the likeliest token. */
+  readonly draws?: Draws | undefined;
+}
+
+/** Rows with logits: none, the last row of each sequence, or all. */
+export type LogitsOf = 'none' | 'last' | 'all';

@@ -1,0 +1,61 @@
+/** Numbers of rows of captured steps above `exactSizes`; a step with another number has idle rows. */
+const stride = 8;
+/** Up to this many rows, and above `largestSize`, steps have no idle rows. */
+const exactSizes = 16;
+const largestSize = 64;
+
+/** The number of rows that a step of `rows` rows computes, idle rows included. */
+export const sizeOf = (rows: number): number =>
+  rows <= exactSizes || rows > largestSize ? rows : Math.ceil(rows / stride) * stride;
+
+/** Key of a time: above `largestSize` the sizes are powers of 2 and their middles. */
+function classOf(rows: number): number {
+  const size = sizeOf(rows);
+  if (size <= largestSize) return size;
+  const power = 2 ** Math.floor(Math.log2(size));
+  return size < 1.5 * power ? power : 1.5 * power;
+}
+
+/** Slower steps change a time by this part: one slow step is an accident. */
+const slowly = 0.1;
+
+/** The measured milliseconds of steps, by their number of rows. */
+export class StepTimes {
+  private readonly times = new Map<number, number>();
+
+  learn(rows: number, milliseconds: number): void {
+    const size = classOf(rows);
+    const known = this.times.get(size);
+    const isFaster = known === undefined || milliseconds < known;
+    this.times.set(size, isFaster ? milliseconds : known + slowly * (milliseconds - known));
+  }
+
+  /** Milliseconds of a step; undefined where none of this size has run. */
+  of(rows: number): number | undefined {
+    return this.times.get(classOf(rows));
+  }
+
+  /** As `of`; where no step of this size has run, the time of the next smaller one; 0 where there is none. */
+  atLeast(rows: number): number {
+    for (let fewer = classOf(rows); fewer > 0; fewer--) {
+      const time = this.of(fewer);
+      if (time !== undefined) return time;
+    }
+    return 0;
+  }
+
+  /** Largest number of rows, a multiple of 8 from `least` on, whose step takes at most `milliseconds`. */
+  mostRows(milliseconds: number, least: number, most: number): number {
+    let rows = Math.min(sizeOf(least), most);
+    for (let next = rows + stride; next <= most; next = rows + stride) {
+      if (this.estimate(next, rows) > milliseconds) break;
+      rows = next;
+    }
+    return rows;
+  }
+
+  /** The time of `rows` rows: measured, or in proportion to that of `fewer` rows. */
+  private estimate(rows: number, fewer: number): number {
+    return this.of(rows) ?? ((this.of(fewer) ?? Number.POSITIVE_INFINITY) * rows) / fewer;
+  }
+}

@@ -1,0 +1,305 @@
+import { createBackend } from '@quern/backend-reference';
+import { type Backend, contiguousKvCache } from '@quern/core';
+import type { ForwardSteps } from '../../src/engine/forward-steps.js';
+import { longestChain } from '../../src/engine/longest-chain.js';
+import type { TokensRequest } from '../../src/engine/member.js';
+import { Room } from '../../src/engine/room.js';
+import { Scheduler } from '../../src/engine/scheduler.js';
+import { greedy, tokenChoice } from '../../src/engine/token-choice.js';
+
+let backend: Backend;
+beforeAll(async () => {
+  backend = await createBackend();
+});
+afterAll(() => backend.dispose());
+
+/** Most sequences of a step. */
+const mostRows = 16;
+
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+/**
+ * A fake device: one turn of the event loop per step. A step returns the last token of each sequence; a chain, the
+ * token plus the step's number. Every step calls `duringStep`.
+ */
+function fakeSteps(canChain = false) {
+  const steps: number[][] = [];
+  const chains: number[] = [];
+  const run = (async (rows, _head, take) => {
+    steps.push(rows.flatMap((row) => row.tokens));
+    await nextTurn();
+    device.duringStep(steps.length);
+    return take(rows.map(({ tokens }) => ({ best: Int32Array.of(tokens.at(-1)!), logits: undefined })));
+  }) satisfies ForwardSteps['run'];
+  const device = {
+    steps,
+    /** Number of steps of each chain. */
+    chains,
+    duringStep: (_step: number): void => {},
+    canDraw: true,
+    canChain,
+    run,
+    mixed: run,
+    once: ((batch, head, _of, take) => run(batch, head, take)) as ForwardSteps['once'],
+    prompt: ((chunk, head, _shared, take) => run([chunk], head, take)) as ForwardSteps['prompt'],
+    chain: (async (rows, { limits, signal }) => {
+      const tokens = rows.flatMap((row) => row.tokens);
+      const found = tokens.map((): number[] => []);
+      const goesOn = tokens.map(() => true);
+      for (let step = 1; goesOn.includes(true); step++) {
+        await nextTurn();
+        device.duringStep(step);
+        signal?.throwIfAborted();
+        for (const [s, row] of found.entries()) {
+          if (goesOn[s]) row.push(tokens[s]! + step);
+          goesOn[s] &&= row.length < limits[s]!;
+        }
+      }
+      chains.push(Math.max(...found.map(({ length }) => length)));
+      return found.map((row) => Int32Array.from(row));
+    }) satisfies ForwardSteps['chain'],
+  };
+  return device;
+}
+
+type Device = ReturnType<typeof fakeSteps>;
+
+/** A scheduler over a fake device. `milliseconds`: time of a step, by the scheduler's clock. */
+function scheduling(device: Device, milliseconds?: number) {
+  const shape = { layers: 1, kvHeads: 1, headDim: 8, dtype: 'f32', context: 64 } as const;
+  const room = new Room(contiguousKvCache(backend, { ...shape, sequences: 64 }));
+  let time = 0;
+  const now = () => {
+    time += milliseconds!;
+    return time;
+  };
+  const scheduler = new Scheduler({
+    steps: device,
+    room,
+    sequences: mostRows,
+    prefillChunk: 64,
+    alone: false,
+    plansInFlight: 1,
+    maxQueue: 100,
+    onNotice: undefined,
+    ...(milliseconds !== undefined && { now }),
+  });
+  const lease = () => {
+    const made = room.lease({ reuse: false });
+    room.begin(made);
+    return made;
+  };
+  /** Requests the tokens after `token`. */
+  const askFor = (token: number, options: Partial<TokensRequest> = {}) =>
+    scheduler.tokens({
+      lease: options.lease ?? lease(),
+      ids: [token],
+      choice: greedy,
+      most: 1,
+      stops: new Int32Array(0),
+      signal: undefined,
+      ...options,
+    });
+  const ask = async (token: number, options: Partial<TokensRequest> = {}) =>
+    (await askFor(token, options))[0];
+  return { scheduler, room, lease, askFor, ask };
+}
+
+test('more rows than a step takes: equal turns', async () => {
+  const device = fakeSteps();
+  const { ask, lease } = scheduling(device);
+  const callers = Array.from({ length: 2 * mostRows + 5 }, () => lease());
+  const taken = callers.map(() => 0);
+  const spread: number[] = [];
+  await Promise.all(
+    callers.map(async (held, caller) => {
+      while (taken[caller]! < 10) {
+        expect(await ask(caller, { lease: held })).toBe(caller);
+        taken[caller]!++;
+        spread.push(Math.max(...taken) - Math.min(...taken));
+      }
+    }),
+  );
+  expect(Math.max(...spread)).toBe(1);
+  expect(Math.max(...device.steps.map((rows) => rows.length))).toBe(mostRows);
+});
+
+test('all requests of one event-loop turn share a step', async () => {
+  const device = fakeSteps();
+  const { ask } = scheduling(device);
+  const later = async (token: number, delays: number) => {
+    for (let i = 0; i < delays; i++) await undefined;
+    return ask(token);
+  };
+  await Promise.all([later(1, 0), later(2, 7), later(3, 100)]);
+  expect(device.steps).toEqual([[1, 2, 3]]);
+});
+
+test('a request during a step is in the next step', async () => {
+  const device = fakeSteps();
+  const { ask } = scheduling(device);
+  const first = ask(1);
+  await new Promise((resolve) => process.nextTick(resolve));
+  const others = [2, 3].map((token) => ask(token));
+  await Promise.all([first, ...others]);
+  expect(device.steps).toEqual([[1], [2, 3]]);
+});
+
+describe('prompts beside decoding', () => {
+  const promptOf = (length: number, first = 100) => Array.from({ length }, (_, i) => first + i);
+
+  /** A scheduler that knows the time of a step with one row, and a lease that decodes. */
+  async function decoding(milliseconds: number) {
+    const device = fakeSteps();
+    const it = scheduling(device, milliseconds);
+    const held = it.lease();
+    await it.ask(1, { lease: held });
+    device.steps.length = 0;
+    return { ...it, device, held };
+  }
+
+  test('a long prompt is cut: every step has the row that decodes', async () => {
+    const { device, ask, lease, held } = await decoding(10);
+    const prompt = ask(0, { lease: lease(), ids: promptOf(60) });
+    let tokens = 0;
+    const end = prompt.then(() => {
+      tokens = device.steps.length;
+    });
+    for (let i = 0; i < 12; i++) await ask(7, { lease: held });
+    await end;
+    const mixed = device.steps.filter((rows) => rows.length > 1);
+    expect(tokens).toBeLessThan(6);
+    expect(mixed.length).toBeGreaterThan(2);
+    expect(mixed.every((rows) => rows[0] === 7)).toBe(true);
+    expect(mixed.flatMap((rows) => rows.slice(1))).toEqual(promptOf(60));
+  });
+
+  test('prompts of several calls share a step', async () => {
+    const device = fakeSteps();
+    const { ask, lease } = scheduling(device);
+    const prompts = [promptOf(5), promptOf(7, 200), promptOf(3, 300)];
+    const found = await Promise.all(prompts.map((ids) => ask(0, { lease: lease(), ids })));
+    expect(found).toEqual([104, 206, 302]);
+    expect(device.steps).toEqual([prompts.flat()]);
+  });
+
+  test('an aborted prompt keeps its computed tokens; the others go on', async () => {
+    const { device, ask, lease, held } = await decoding(10);
+    const abort = new AbortController();
+    device.duringStep = (step) => step === 2 && abort.abort();
+    const long = lease();
+    const prompt = ask(0, { lease: long, ids: promptOf(60), signal: abort.signal });
+    prompt.catch(() => {});
+    for (let i = 0; i < 5; i++) expect(await ask(i, { lease: held })).toBe(i);
+    await expect(prompt).rejects.toMatchObject({ code: 'ABORTED' });
+    expect(long.tokens.length).toBe(device.steps.slice(0, 2).flat().length - 2);
+    expect(long.sequence.length).toBe(long.tokens.length);
+  });
+});
+
+describe('chains', () => {
+  const most = 2 * longestChain;
+
+  /** A scheduler that has timed steps of `rows` rows at `milliseconds` each. */
+  async function timed(rows: number, milliseconds = 0) {
+    const device = fakeSteps(true);
+    const it = scheduling(device, milliseconds);
+    await Promise.all(Array.from({ length: rows }, (_, i) => it.askFor(100 * i, { most })));
+    expect(device.steps).toHaveLength(1); // unknown cost: one step
+    device.steps.length = 0;
+    return { ...it, device };
+  }
+
+  test('hold all concurrent rows, and last as long as the longest request', async () => {
+    const { device, askFor, lease } = await timed(3);
+    const leases = [lease(), lease(), lease()];
+    const found = await Promise.all(
+      leases.map((held, i) => askFor(100 * i, { lease: held, most: most - i })),
+    );
+    expect(device.chains).toEqual([longestChain]);
+    expect(found.map((tokens) => tokens.length)).toEqual([longestChain, longestChain, longestChain]);
+    expect(found[2]!.slice(0, 3)).toEqual([201, 202, 203]);
+    expect(leases.map(({ tokens }) => tokens)).toEqual(
+      found.map((tokens, i) => [100 * i, ...tokens.slice(0, -1)]),
+    );
+    expect(leases.map(({ sequence }) => sequence.length)).toEqual([longestChain, longestChain, longestChain]);
+    await Promise.all([5, 9, 7].map((some) => askFor(0, { most: some })));
+    expect(device.chains).toEqual([longestChain, 5]);
+  });
+
+  test('no longer than JavaScript may sleep, by the last step’s time', async () => {
+    const { device, askFor } = await timed(2, 20);
+    await Promise.all([askFor(0, { most }), askFor(0, { most })]);
+    expect(device.chains).toEqual([3]); // 60 of 64 ms
+  });
+
+  test('end after the current step for another sequence’s request', async () => {
+    const { device, askFor, ask } = await timed(2);
+    let newcomer: Promise<unknown> | undefined;
+    device.duringStep = (step) => {
+      if (step === 3) newcomer ??= ask(7);
+    };
+    const found = await Promise.all([askFor(0, { most }), askFor(100, { most })]);
+    expect(device.chains).toEqual([3]);
+    expect(found.map((tokens) => tokens.length)).toEqual([3, 3]);
+    await newcomer;
+    expect(device.steps).toEqual([[7]]);
+  });
+
+  test('end after the current step for other work of the device; no chain starts before it is done', async () => {
+    const { device, scheduler, askFor } = await timed(2);
+    let end = (): void => {};
+    const blocked = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    let work: Promise<void> | undefined;
+    device.duringStep = (step) => {
+      if (step === 4) work ??= scheduler.beside(() => blocked);
+    };
+    const both = () => Promise.all([askFor(0, { most }), askFor(100, { most })]);
+    expect((await both())[0]).toHaveLength(4);
+    expect((await both())[0]).toHaveLength(1);
+    end();
+    await work;
+    expect((await both())[0]).toHaveLength(longestChain);
+  });
+
+  test('end after the current step at an abort; the others go on', async () => {
+    const { device, askFor, lease } = await timed(2);
+    const abort = new AbortController();
+    device.duringStep = (step) => {
+      if (step === 2) abort.abort();
+    };
+    const [aborted, other] = [lease(), lease()];
+    const [one, two] = await Promise.allSettled([
+      askFor(0, { lease: aborted, most, signal: abort.signal }),
+      askFor(100, { lease: other, most }),
+    ]);
+    expect(one).toMatchObject({ reason: { code: 'ABORTED' } });
+    expect(two).toEqual({ status: 'fulfilled', value: [101, 102] });
+    expect([aborted.tokens.length, other.tokens.length]).toEqual([0, 2]);
+    expect(device.chains).toEqual([2]);
+  });
+
+  test('a failed chain leaves all leases unchanged', async () => {
+    const { device, askFor, lease } = await timed(2);
+    device.duringStep = () => {
+      throw new Error('the device is gone');
+    };
+    const leases = [lease(), lease()];
+    const results = await Promise.allSettled(leases.map((held) => askFor(0, { lease: held, most })));
+    for (const result of results) expect(result).toMatchObject({ reason: { message: 'the device is gone' } });
+    expect(leases.map(({ tokens, sequence }) => [tokens.length, sequence.length])).toEqual([
+      [0, 0],
+      [0, 0],
+    ]);
+  });
+
+  test('no chains if JavaScript samples for a row of the step', async () => {
+    const { device, askFor } = await timed(2);
+    const choice = { ...tokenChoice({ temperature: 1, presencePenalty: 1 }, 8), take: () => 3 };
+    await Promise.all([askFor(1, { most, choice }), askFor(2, { most })]);
+    expect(device.chains).toEqual([]);
+    expect(device.steps).toEqual([[1, 2]]);
+  });
+});

@@ -1,0 +1,258 @@
+// Calls that share a cache: equal beginnings, preemption, priorities, the queue.
+import { createBackend } from '@quern/backend-reference';
+import type { Backend } from '@quern/core';
+import { type LanguageModel, loadLanguageModel, openModelFile } from '@quern/models';
+import { Engine, type EngineOptions } from '../../src/engine/engine.js';
+import { ForwardSteps } from '../../src/engine/forward-steps.js';
+import type { Lease } from '../../src/engine/lease.js';
+import type { StepRows } from '../../src/engine/step-rows.js';
+import { greedy } from '../../src/engine/token-choice.js';
+import { tiny, tinyVocabulary as vocabulary, writeTinyModel } from '../tiny-model.js';
+
+let backend: Backend;
+let model: LanguageModel;
+const { layers, kvHeads, headDim, context } = tiny;
+const blockSize = 4;
+
+beforeAll(async () => {
+  backend = await createBackend();
+  model = await loadLanguageModel(await openModelFile(await writeTinyModel()), backend);
+});
+
+afterAll(() => {
+  model.dispose();
+  backend.dispose();
+});
+
+/** An engine over a paged cache of `blocks` blocks. */
+function engineOf(blocks: number, options: Partial<EngineOptions> = {}) {
+  const shape = { layers, kvHeads, headDim, dtype: 'f32', context } as const;
+  const cache = backend.pagedKv!.createCache({ ...shape, blockSize, blocks });
+  const engine = new Engine({ model, cache, capture: true, prefillChunk: 16, ...options });
+  const dispose = () => {
+    engine.dispose();
+    cache.dispose();
+  };
+  return { engine, [Symbol.dispose]: dispose };
+}
+
+/** Counts the computed rows of all steps. */
+function countedRows() {
+  const counted = { rows: 0, [Symbol.dispose]: () => Object.assign(ForwardSteps.prototype, methods) };
+  const { run, mixed, once, prompt } = ForwardSteps.prototype;
+  const methods = { run, mixed, once, prompt };
+  const count = (batch: readonly StepRows[]) => {
+    for (const { tokens, sequence } of batch)
+      if (sequence.blockTable.length > 0) counted.rows += tokens.length;
+  };
+  for (const [name, method] of Object.entries(methods)) {
+    const watched = function (this: ForwardSteps, batch: StepRows | readonly StepRows[], ...rest: never[]) {
+      if (name !== 'mixed' || (batch as readonly StepRows[]).length > 0) count([batch].flat());
+      return (method as (...all: unknown[]) => unknown).call(this, batch, ...rest);
+    };
+    Object.assign(ForwardSteps.prototype, { [name]: watched });
+  }
+  return counted;
+}
+
+const promptOf = (length: number, seed = 1): number[] =>
+  Array.from({ length }, (_, i) => 1 + ((i * 7 + seed * 13 + i * i * seed) % (vocabulary - 1)));
+
+/** A whole call: the tokens after a prompt. */
+async function generate(engine: Engine, ids: readonly number[], count: number, lease = engine.lease()) {
+  const tokens = [await engine.prefill(lease, ids, greedy, {})];
+  while (tokens.length < count) tokens.push(...(await next(engine, lease, tokens)));
+  engine.release(lease);
+  return { tokens, cached: lease.cachedTokens };
+}
+
+const next = (engine: Engine, lease: Lease, tokens: readonly number[]) =>
+  engine.decode({
+    lease,
+    ids: tokens.slice(-1),
+    choice: greedy,
+    most: 1,
+    stops: new Int32Array(0),
+    signal: undefined,
+  });
+
+describe('equal beginnings', () => {
+  test('are not computed again, by whole blocks; the tokens are the same', async () => {
+    using it = engineOf(40);
+    const first = await generate(it.engine, promptOf(18), 6);
+    using counted = countedRows();
+    const again = await generate(it.engine, promptOf(18), 6);
+    expect(again).toEqual({ tokens: first.tokens, cached: 16 });
+    expect(counted.rows).toBe(2 + 5);
+    const other = [...promptOf(10), ...promptOf(8, 5)];
+    expect((await generate(it.engine, other, 2)).cached).toBe(8);
+  });
+
+  test('generated tokens are known too', async () => {
+    using it = engineOf(40);
+    const ids = promptOf(9);
+    const first = await generate(it.engine, ids, 8);
+    const turn = await generate(it.engine, [...ids, ...first.tokens, 5], 2);
+    expect(turn.cached).toBe(16); // 9 + 7 computed tokens
+    using fresh = engineOf(40);
+    expect(turn.tokens).toEqual((await generate(fresh.engine, [...ids, ...first.tokens, 5], 2)).tokens);
+  });
+
+  test('of requests that arrive together are computed once', async () => {
+    using it = engineOf(200);
+    using counted = countedRows();
+    const shared = promptOf(40);
+    const prompts = Array.from({ length: 8 }, (_, i) => [...shared, ...promptOf(3, i + 2)]);
+    const found = await Promise.all(prompts.map((ids) => generate(it.engine, ids, 1)));
+    expect(counted.rows).toBe(40 + 8 * 3);
+    expect(found.map(({ cached }) => cached)).toEqual([0, 40, 40, 40, 40, 40, 40, 40]);
+    for (const [i, ids] of prompts.entries()) {
+      using fresh = engineOf(40);
+      expect(found[i]!.tokens).toEqual((await generate(fresh.engine, ids, 1)).tokens);
+    }
+  });
+
+  test('of an aborted request are computed by the next one', async () => {
+    using it = engineOf(200);
+    const abort = new AbortController();
+    const shared = promptOf(40);
+    const onProgress = () => abort.abort();
+    const first = it.engine.lease();
+    const aborted = it.engine.prefill(first, shared, greedy, { signal: abort.signal, onProgress });
+    const others = [1, 2].map((i) => generate(it.engine, [...shared, i], 1));
+    await expect(aborted).rejects.toMatchObject({ code: 'ABORTED' });
+    it.engine.release(first);
+    const found = await Promise.all(others);
+    expect(found[0]!.cached).toBe(16); // one chunk of the aborted prompt
+    expect(found[1]!.cached).toBe(40);
+  });
+
+  test('are evicted least recently used first, the ends of texts before their beginnings', async () => {
+    using it = engineOf(12);
+    const [a, b] = [promptOf(17), promptOf(17, 2)];
+    await generate(it.engine, a, 1); // 4 whole blocks each
+    await generate(it.engine, b, 1);
+    await generate(it.engine, a, 1); // a is now the last used
+    await generate(it.engine, promptOf(29, 3), 1); // takes 8 blocks: 4 are free, the others come from b
+    expect((await generate(it.engine, a, 1)).cached).toBe(16);
+    expect((await generate(it.engine, b, 1)).cached).toBe(0);
+  });
+
+  test('the counts of hits', async () => {
+    using it = engineOf(40);
+    await generate(it.engine, promptOf(18), 3);
+    await generate(it.engine, promptOf(18), 3);
+    expect(it.engine.stats).toMatchObject({
+      prefixQueries: 36,
+      prefixHits: 16,
+      promptTokens: 36,
+      generatedTokens: 6,
+      running: 0,
+      waiting: 0,
+    });
+    expect(it.engine.stats.freeBlocks).toBe(40);
+    expect(it.engine.stats.cachedBlocks).toBe(5); // 18 + 2 computed tokens
+  });
+});
+
+describe('a cache smaller than its calls', () => {
+  const calls = Array.from({ length: 8 }, (_, i) => ({ ids: promptOf(6 + i, i + 1), count: 24 + i }));
+  let alone: number[][];
+  beforeAll(async () => {
+    alone = [];
+    for (const { ids, count } of calls) {
+      using it = engineOf(40);
+      alone.push((await generate(it.engine, ids, count)).tokens);
+    }
+  });
+
+  test.each([24, 14])('all calls end right with %d blocks of about 76', async (blocks) => {
+    using it = engineOf(blocks, { model, prefillChunk: 16 });
+    const found = await Promise.all(calls.map(({ ids, count }) => generate(it.engine, ids, count)));
+    expect(found.map(({ tokens }) => tokens)).toEqual(alone);
+    expect(it.engine.stats.preemptions).toBeGreaterThan(0);
+    expect(it.engine.freeBlocks).toBe(blocks);
+  });
+
+  test('speculated rows of a preempted call', async () => {
+    using it = engineOf(14);
+    const lease = it.engine.lease();
+    const ids = promptOf(6);
+    const tokens = [await it.engine.prefill(lease, ids, greedy, {})];
+    const others = calls.slice(2, 5).map((call) => generate(it.engine, call.ids, call.count));
+    while (tokens.length < 20) {
+      const rows = tokens.slice(-1);
+      tokens.push(await it.engine.compute(lease, rows, 'argmax', ([row]) => row!.best[0]!, undefined));
+    }
+    it.engine.release(lease);
+    using fresh = engineOf(40);
+    expect(tokens).toEqual((await generate(fresh.engine, ids, 20)).tokens);
+    expect((await Promise.all(others)).map(({ tokens: found }) => found)).toEqual(alone.slice(2, 5));
+  });
+
+  test('a call of a higher priority takes the blocks of a lower one, and ends first', async () => {
+    using it = engineOf(10);
+    const order: string[] = [];
+    const call = async (name: string, priority: number) => {
+      const { tokens } = await generate(
+        it.engine,
+        promptOf(20),
+        12,
+        it.engine.lease({ priority, reuse: false }),
+      );
+      order.push(name);
+      return tokens;
+    };
+    const low = call('low', 0);
+    await new Promise((resolve) => setImmediate(resolve));
+    const high = call('high', 1);
+    expect(await low).toEqual(await high);
+    expect(order).toEqual(['high', 'low']);
+    expect(it.engine.stats.preemptions).toBeGreaterThan(0);
+  });
+
+  test('a released call leaves the queue', async () => {
+    using it = engineOf(8);
+    const holder = it.engine.lease();
+    await it.engine.prefill(holder, promptOf(28), greedy, {});
+    const waiting = it.engine.lease();
+    const never = it.engine.prefill(waiting, promptOf(20, 3), greedy, {});
+    never.catch(() => {});
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    it.engine.release(waiting);
+    it.engine.release(holder);
+    await expect(never).rejects.toMatchObject({ code: 'ABORTED' });
+    expect(it.engine.freeBlocks).toBe(8);
+  });
+
+  test('more waiting calls than `maxQueue` are refused at once', async () => {
+    using it = engineOf(8, { maxQueue: 1 });
+    const holder = it.engine.lease();
+    await it.engine.prefill(holder, promptOf(28), greedy, {});
+    const waiting = generate(it.engine, promptOf(20, 3), 1);
+    await expect(generate(it.engine, promptOf(20, 4), 1)).rejects.toMatchObject({
+      code: 'BUSY',
+      message: expect.stringMatching(
+        /^1 calls wait for room in the cache already, as many as `maxQueue` allows/,
+      ),
+    });
+    it.engine.release(holder);
+    expect((await waiting).tokens).toHaveLength(1);
+  });
+});
+
+test('batchInvariant: steps of prompts have one prompt, and nothing is reused', async () => {
+  using it = engineOf(60, { batchInvariant: true });
+  const { mixed } = ForwardSteps.prototype;
+  ForwardSteps.prototype.mixed = () => {
+    throw new Error('a mixed step');
+  };
+  try {
+    const prompts = [promptOf(20), promptOf(20), promptOf(9, 2)];
+    const found = await Promise.all(prompts.map((ids) => generate(it.engine, ids, 8)));
+    expect(found.map(({ cached }) => cached)).toEqual([0, 0, 0]);
+    expect(found[0]!.tokens).toEqual(found[1]!.tokens);
+  } finally {
+    ForwardSteps.prototype.mixed = mixed;
+  }
+});
