@@ -15,7 +15,7 @@ const allowed = {
   'backend-metal': ['core', 'native-runtime'],
   quant: ['core'],
   models: ['core', 'quant'],
-  runtime: ['core', 'quant', 'models'],
+  runtime: ['core', 'quant', 'models', 'grammar'],
   cli: ['runtime', 'conformance'], // for `quern verify`
   'demo-model': [],
 };

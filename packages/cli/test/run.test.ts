@@ -106,3 +106,34 @@ test('chat refuses an unknown command; // sends a message with a slash', async (
   expect(stderr).toContain('refuses these messages: /exit is a word');
   expect(stderr).not.toContain('never');
 });
+
+describe('structured output', () => {
+  const answer = async (...flags: string[]) =>
+    quern(['run', 'demo', request, '-n', '60', '--seed', '1', ...flags]);
+
+  test('--schema, --regex, --choice and --grammar', async () => {
+    const schema = file('schema.json', '{"type": "array", "items": {"type": "boolean"}, "maxItems": 3}');
+    const grammar = file('grammar.gbnf', 'root ::= "yes" | "no"');
+    const outputs = await Promise.all([
+      answer('--schema', schema),
+      answer('--regex', '[a-d]{4}'),
+      answer('--choice', 'red', '--choice', 'blue'),
+      answer('--grammar', grammar),
+    ]);
+    const [json, pattern, choice, derived] = outputs.map(({ stdout }) => stdout.trimEnd());
+    const values: unknown[] = JSON.parse(json!);
+    expect(values.every((value) => typeof value === 'boolean')).toBe(true);
+    expect(pattern).toMatch(/^[a-d]{4}$/);
+    expect(['red', 'blue']).toContain(choice);
+    expect(['yes', 'no']).toContain(derived);
+  }, 60_000);
+
+  test.each([
+    ['nope', /schema\.json is not JSON: /],
+    ['{"uniqueItems": true, "type": "array"}', /BAD_GRAMMAR|uniqueItems/],
+  ])('a schema file with %s: one message', async (content, message) => {
+    const { code, stdout, stderr } = await answer('--schema', file('schema.json', content));
+    expect([code === 0, stdout]).toEqual([false, '']);
+    expect(stderr).toMatch(message);
+  });
+});

@@ -80,6 +80,7 @@ export {
   type TextsOptions,
 } from './embedding/embedder.js';
 export { type EmbedderOptions, loadEmbedder } from './embedding/load-embedder.js';
+export type { EngineStats } from './engine/engine.js';
 export { RuntimeError, type RuntimeErrorCode } from './error.js';
 export { type Perplexity, type PerplexityOptions, perplexity } from './evaluation/perplexity.js';
 export type {
@@ -128,4 +129,10 @@ export type {
 export { loadSpeechModel, SpeechModel } from './speech/speech-model.js';
 export { srtCue, toSrt, toVtt, vttCue } from './speech/subtitles.js';
 export { Transcription } from './speech/transcription.js';
+export type {
+  OutputSchema,
+  OutputValue,
+  StandardSchema,
+  StructuredOptions,
+} from './structured/options.js';
 export * from './tokenizer/index.js';

@@ -1,4 +1,4 @@
-import type { Generation, GenerationResult, Model, SpeculateOptions } from '@quern/runtime';
+import type { GenerateOptions, Generation, GenerationResult, Model } from '@quern/runtime';
 import { Command } from 'commander';
 import { resolveTemplate, type TemplateFlags, withTemplate } from '../chat/template.js';
 import { withModel } from '../load.js';
@@ -10,6 +10,7 @@ import {
   withSampling,
 } from '../options.js';
 import { type PromptFlags, readPrompt, withPrompt } from '../run/prompt.js';
+import { readStructure, type StructureFlags, withStructure } from '../run/structure.js';
 import {
   needSpeculationFlags,
   type SpeculationFlags,
@@ -22,7 +23,13 @@ import { interruptible } from '../terminal/interrupt.js';
 import { say } from '../terminal/report.js';
 import { write, writeJson } from '../terminal/write.js';
 
-interface RunFlags extends LoadFlags, SamplingFlags, SpeculationFlags, PromptFlags, TemplateFlags {
+interface RunFlags
+  extends LoadFlags,
+    SamplingFlags,
+    SpeculationFlags,
+    PromptFlags,
+    TemplateFlags,
+    StructureFlags {
   readonly raw?: boolean;
   readonly system?: string;
   readonly json?: boolean;
@@ -88,10 +95,8 @@ async function generate(
   model: Model,
   prompt: string,
   flags: RunFlags,
-  signal: AbortSignal,
-  speculate: SpeculateOptions | undefined,
+  options: GenerateOptions & { readonly signal: AbortSignal },
 ): Promise<void> {
-  const options = { ...generateOptions(flags), ...(speculate && { speculate }), signal };
   const chats = answers(model, flags);
   const generation = chats ? model.chat(messages(prompt, flags), options) : model.generate(prompt, options);
   if (flags.json) await writeJson(jsonResult(model, await generation.result));
@@ -99,7 +104,7 @@ async function generate(
     await stream(chats ? '' : prompt, generation);
     say(summary(model, await generation.result));
   }
-  signal.throwIfAborted();
+  options.signal.throwIfAborted();
 }
 
 async function run(
@@ -111,15 +116,18 @@ async function run(
   needRunFlags(given, command);
   const flags = await resolveTemplate(given, command);
   const prompt = await readPrompt(argument, flags, command);
+  const chosen = { ...generateOptions(flags), ...(await readStructure(flags, command)) };
   await interruptible((signal) =>
     withModel(path, flags, signal, (model) =>
-      withSpeculator(flags, signal, (speculate) => generate(model, prompt, flags, signal, speculate)),
+      withSpeculator(flags, signal, (speculate) =>
+        generate(model, prompt, flags, { ...chosen, ...(speculate && { speculate }), signal }),
+      ),
     ),
   );
 }
 
 export const runCommand = (): Command =>
-  withSpeculation(withSampling(withTemplate(withLoading(withPrompt(new Command('run'))))))
+  withStructure(withSpeculation(withSampling(withTemplate(withLoading(withPrompt(new Command('run')))))))
     .description('answer a prompt; without a chat template, or with --raw, continue it as a text')
     .argument('<model>')
     .argument('[prompt]', 'or -p, -f, or standard input (a final line break is dropped)')

@@ -4,11 +4,12 @@ import type { NoticeListener } from '../notice.js';
 import { batchRows } from './batch-rows.js';
 import type { ForwardStepsOptions } from './forward-options.js';
 import { ForwardSteps } from './forward-steps.js';
+import type { Head } from './heads.js';
 import type { Lease } from './lease.js';
 import type { TokensRequest } from './member.js';
 import { type LeaseOptions, Room } from './room.js';
 import { Scheduler } from './scheduler.js';
-import type { Head, RowOutput } from './step-output.js';
+import type { RowOutput } from './step-output.js';
 import type { TokenChoice } from './token-choice.js';
 
 export interface EngineOptions extends ForwardStepsOptions {

@@ -10,9 +10,9 @@ import {
 import type { ModelPart } from '@quern/models';
 import type { ForwardArrays } from './forward-arrays.js';
 import type { ForwardStepsOptions } from './forward-options.js';
+import type { Head } from './heads.js';
 import { longestChain } from './longest-chain.js';
-
-import { type Head, recordHead } from './step-output.js';
+import { recordHead } from './step-output.js';
 
 /** The forward pass, part by part, up to `head` over the logits of `lastRows`. */
 export function forwardParts(

@@ -2,9 +2,10 @@ import { type BatchArrays, RepeatedStep, StepCache, type StepRecipe, writeBatch 
 import type { ForwardArrays } from './forward-arrays.js';
 import type { ForwardStepsOptions } from './forward-options.js';
 import { forwardParts } from './forward-parts.js';
+import { drawsTokens, type Head } from './heads.js';
 import { mixedArrays, writeMixed } from './mixed-arrays.js';
 import { type SampleArrays, sampleArrays, writeDraws } from './sampled-head.js';
-import { type Head, type RowOutput, readRows } from './step-output.js';
+import { type RowOutput, readRows } from './step-output.js';
 import type { LogitsOf, StepRows } from './step-rows.js';
 import { sizeOf } from './step-times.js';
 
@@ -136,7 +137,7 @@ export class ForwardSteps {
     signal: AbortSignal | undefined,
   ): Promise<T> {
     const step = RepeatedStep.recorded(this.recipe(batch, head, of));
-    if (head === 'sampled') writeDraws(step, batch, 1);
+    if (drawsTokens(head)) writeDraws(step, batch, 1);
     await step.run(signal);
     return take(readRows(step, head));
   }
@@ -177,7 +178,7 @@ export class ForwardSteps {
     const [T, S] = [batch.ids.length, batch.kvLengths.length];
     const arrays = {
       ...batch,
-      ...sampleArrays(head === 'sampled' ? S : 0),
+      ...sampleArrays(drawsTokens(head) ? S : 0, head === 'masked' ? model.config.vocabulary : 0),
       hidden: new Float32Array(model.parts.length > 1 ? T * model.config.width : 0),
     };
     return { arrays, parts: forwardParts(this.options, arrays, head) };

@@ -1,8 +1,9 @@
 import { onAbort, type QuernError } from '@quern/core';
 import { RuntimeError } from '../error.js';
 import { noToken } from '../sampling/draws.js';
+import type { Head } from './heads.js';
 import type { Lease } from './lease.js';
-import type { Head, RowOutput } from './step-output.js';
+import type { RowOutput } from './step-output.js';
 import type { StepRows } from './step-rows.js';
 import type { TokenChoice } from './token-choice.js';
 
@@ -81,7 +82,8 @@ export class Member {
   /** The next `count` rows of the sequence, from position `start` on. */
   rowsFrom(start: number, count: number): StepRows {
     const { sequence, tokens } = this.lease;
-    return { sequence, start, tokens: tokens.slice(start, start + count), draws: this.request.choice?.draws };
+    const { draws, mask } = this.request.choice ?? {};
+    return { sequence, start, tokens: tokens.slice(start, start + count), draws, mask };
   }
 
   /** Takes the rows of a step, up to position `computed`, and the output of the last one. Whether a token was chosen. */
@@ -165,13 +167,20 @@ export class Member {
 export function headOf(members: readonly Member[], canDraw: boolean): SharedHead {
   let head: SharedHead = 'none';
   for (const { request } of members) {
-    const { choice } = request;
-    if (!choice) continue;
-    if (choice.head === 'argmax') head = head === 'none' ? 'argmax' : head;
-    else if (canDraw && choice.draws) head = 'sampled';
-    else return 'ranked';
+    const wanted = request.choice ? wantedHead(request.choice, canDraw) : 'none';
+    if (weight[wanted] > weight[head]) head = wanted;
   }
   return head;
+}
+
+/** Each head does the work of those with less weight. */
+const weight = { none: 0, argmax: 1, sampled: 2, masked: 3, ranked: 4 } as const;
+
+function wantedHead({ head, draws, mask }: TokenChoice, canDraw: boolean): keyof typeof weight {
+  const isDevices = canDraw && (head === 'argmax' || draws !== undefined);
+  if (!isDevices) return head;
+  if (mask) return 'masked';
+  return head === 'argmax' ? 'argmax' : 'sampled';
 }
 
 /** The tokens that end a row of a chain: `noToken` and the end tokens of all members. */

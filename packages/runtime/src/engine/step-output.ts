@@ -1,16 +1,7 @@
 import type { Backend, InputOf, RepeatedStep, Tensor } from '@quern/core';
 import type { ForwardArrays } from './forward-arrays.js';
-import { recordSample, type SampleArrays } from './sampled-head.js';
-
-/**
- * Output of a step for each row with logits.
- * - 'none': nothing
- * - 'argmax': the likeliest token
- * - 'sampled': the token drawn by the device; the likeliest token for a row without draws
- * - 'logits': all logits
- * - 'ranked': all logits, and the likeliest tokens in order; rows with any kind of choice can share the step
- */
-export type Head = 'none' | 'argmax' | 'sampled' | 'logits' | 'ranked';
+import type { Head } from './heads.js';
+import { recordMask, recordSample, type SampleArrays } from './sampled-head.js';
 
 /** Most tokens in the order of 'ranked'. */
 export const mostRanked = 128;
@@ -18,8 +9,8 @@ export const mostRanked = 128;
 /** Output of a step for one row, on the host. Valid until the step runs again. */
 export interface RowOutput {
   /**
-   * Token ids, likeliest first; of equal logits the lowest id first; NaN counts as -Infinity. Length: 1 for 'argmax'
-   * and 'sampled' (-1 where the device could draw no token), ≤ `mostRanked` for 'ranked', 0 for 'logits'.
+   * Token ids, likeliest first; of equal logits the lowest id first; NaN counts as -Infinity. Length: 1 for 'argmax',
+   * 'sampled' and 'masked' (-1 where the device could draw no token), ≤ `mostRanked` for 'ranked', 0 for 'logits'.
    */
   readonly best: Int32Array;
   /** [V], for 'logits' and 'ranked'. */
@@ -43,6 +34,8 @@ export function recordHead(
       return { best: backend.argmax(logits) };
     case 'sampled':
       return { best: recordSample(backend, logits, input) };
+    case 'masked':
+      return { best: recordSample(backend, recordMask(backend, logits, input), input) };
     case 'logits':
       return { logits };
     case 'ranked':

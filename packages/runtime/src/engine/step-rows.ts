@@ -8,6 +8,8 @@ export interface StepRows {
   readonly tokens: readonly number[];
   /** Lets the device draw the next token. Absent: the device takes the likeliest token. */
   readonly draws?: Draws | undefined;
+  /** As `TokenChoice.mask`. */
+  readonly mask?: ((into: Int32Array) => void) | undefined;
 }
 
 /** Rows with logits: none, the last row of each sequence, or all. */

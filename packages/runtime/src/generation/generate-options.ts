@@ -5,9 +5,10 @@ import { badOption } from '../error.js';
 import { SamplingError, type SamplingOptions } from '../sampling/index.js';
 import { samplingSchema } from '../sampling/options.js';
 import { needSpeculateOptions, type SpeculateOptions } from '../speculation/speculate-options.js';
+import { type StructuredOptions, structuredSchema, structureOf } from '../structured/options.js';
 
 /** Options of a generation. Sampling options and defaults: see `Sampler`. */
-export interface GenerateOptions extends SamplingOptions {
+export interface GenerateOptions extends SamplingOptions, StructuredOptions {
   /** Most tokens to generate; 0 only computes the prompt. Default: until the model ends or the context is full. */
   maxTokens?: number | undefined;
   /** The text ends before the first occurrence of any of these strings. */
@@ -88,6 +89,7 @@ export const generateSchema = {
     about: 'called after each chunk of the prompt: tokens done, tokens in total',
     absent: 'none',
   },
+  ...structuredSchema,
   ...samplingSchema,
 } as const satisfies Schema<GenerateOptions>;
 
@@ -110,9 +112,14 @@ export interface GenerationPiece {
 export type EndReason = 'eos' | 'length' | 'stop' | 'abort' | 'context';
 
 /** The result of an ended generation. */
-export interface GenerationResult {
+export interface GenerationResult<Value = unknown> {
   /** The whole text, without the stop string. */
   readonly text: string;
+  /**
+   * With `schema`: the value of the text; for a standard schema as its `validate` returns it. Undefined without
+   * `schema`, and where the text is not whole (`reason`) or the schema's own checks refuse it.
+   */
+  readonly value: Value | undefined;
   /** Every generated token: includes the tokens of a stop string, not the end token. */
   readonly tokens: readonly number[];
   /** 'abort' also where the reader stopped reading. */
@@ -135,14 +142,30 @@ export interface GenerationResult {
 const refuse: Refuse = (message, name) =>
   Object.hasOwn(samplingSchema, name) ? new SamplingError('BAD_OPTION', message) : badOption(message, name);
 
+function checkStructure(options: GenerateOptions): void {
+  const name = structureOf(options);
+  if (name && options.speculate)
+    throw badOption(
+      `options ${name} and speculate exclude each other: drafts are not checked against it yet`,
+      name,
+    );
+  if (name && options.ignoreEos)
+    throw badOption(
+      `options ${name} and ignoreEos exclude each other: the text ends where it is whole`,
+      name,
+    );
+}
+
 /** @throws RuntimeError or SamplingError BAD_OPTION */
 export function checkGenerate(options: GenerateOptions): void {
   checkOptions('generate', options, generateSchema, refuse);
+  checkStructure(options);
   if (options.speculate !== undefined) needSpeculateOptions(options.speculate);
 }
 
 /** @throws RuntimeError or SamplingError BAD_OPTION */
 export function checkChat(options: ChatOptions): void {
   checkOptions('chat', options, chatSchema, refuse);
+  checkStructure(options);
   if (options.speculate !== undefined) needSpeculateOptions(options.speculate);
 }

@@ -1,5 +1,6 @@
 import type { Engine } from '../engine/engine.js';
 import type { DraftSource } from '../speculation/draft-source.js';
+import type { Constraint } from '../structured/constraint.js';
 import type { Tokenizer } from '../tokenizer/index.js';
 
 /** A prompt as tokens. `continues`: the generated text continues a text. */
@@ -19,6 +20,8 @@ export interface GenerationSource {
   readonly needLive: () => void;
   /** The checked and encoded prompt. Call after the options have been checked. */
   prompt(): Promise<Prompt>;
+  /** What the text must be; undefined for any text. Throws BAD_OPTION, BAD_GRAMMAR, NO_TOKENIZER. */
+  constraint(): Constraint | undefined;
   /** The draft model, if the caller named one. Throws BAD_OPTION, DISPOSED. */
   draft(): DraftSource | undefined;
 }

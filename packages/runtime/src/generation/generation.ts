@@ -8,10 +8,10 @@ import { Run } from './run.js';
  * the whole text. Readable once. Nothing is computed before the first read; afterwards the model runs at most
  * milliseconds ahead of the reader. Leaving the loop early frees everything. Errors reject both the loop and `result`.
  */
-export class Generation extends ReadOnce<GenerationPiece, GenerationResult> {
+export class Generation<Value = unknown> extends ReadOnce<GenerationPiece, GenerationResult<Value>> {
   constructor(source: GenerationSource, options: GenerateOptions) {
     super(
-      () => Run.begin(source, options),
+      () => Run.begin<Value>(source, options),
       nothing,
       'a generation can be read once: keep its pieces, or generate again',
     );
@@ -19,8 +19,9 @@ export class Generation extends ReadOnce<GenerationPiece, GenerationResult> {
 }
 
 /** The result of a generation without a reader. */
-const nothing: GenerationResult = {
+const nothing: GenerationResult<never> = {
   text: '',
+  value: undefined,
   tokens: [],
   reason: 'abort',
   promptTokens: 0,

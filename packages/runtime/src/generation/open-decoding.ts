@@ -5,6 +5,8 @@ import type { Drafter } from '../speculation/drafter.js';
 import { Lookup, rowCost } from '../speculation/lookup.js';
 import type { SpeculateOptions } from '../speculation/speculate-options.js';
 import { SpeculativeDecoding } from '../speculation/speculative-decoding.js';
+import { ConstrainedDecoding } from '../structured/constrained-decoding.js';
+import type { Constraint } from '../structured/constraint.js';
 import { type Decoding, type DecodingParts, PlainDecoding } from './decoding.js';
 
 /** Input of `openDecoding`. */
@@ -14,12 +16,14 @@ export interface DecodingRequest extends DecodingParts {
   readonly room: number;
   readonly speculate: SpeculateOptions | undefined;
   readonly draft: DraftSource | undefined;
+  readonly constraint: Constraint | undefined;
 }
 
 /** Default number of draft tokens. */
 const usualDraft = 8;
 
 export function openDecoding(request: DecodingRequest): Decoding {
+  if (request.constraint) return new ConstrainedDecoding(request, request.constraint);
   const plain = new PlainDecoding(request);
   const drafter = openDrafter(request);
   return drafter ? new SpeculativeDecoding({ ...request, plain, drafter }) : plain;

@@ -3,6 +3,9 @@ import type { Lease } from '../engine/lease.js';
 import { firstChoice, type TokenChoice, tokenChoice } from '../engine/token-choice.js';
 import type { DraftSource } from '../speculation/draft-source.js';
 import { needExactRows } from '../speculation/speculate-options.js';
+import { constrainedChoice } from '../structured/constrained-choice.js';
+import type { Constraint } from '../structured/constraint.js';
+import { outputValue } from '../structured/json-schema.js';
 import { whileLive } from '../while-live.js';
 import type { Decoding } from './decoding.js';
 import type { EndReason, GenerateOptions, GenerationPiece, GenerationResult } from './generate-options.js';
@@ -16,8 +19,9 @@ const stopsOf = ({ stop = [] }: GenerateOptions): readonly string[] =>
 const perSecond = (count: number, ms: number): number => (ms > 0 && count > 0 ? (1000 * count) / ms : 0);
 
 /** A running generation, from the first prompt token to the result. */
-export class Run {
+export class Run<Value = unknown> {
   private readonly choice: TokenChoice;
+  private readonly constraint: Constraint | undefined;
   private readonly output: TextOutput;
   private readonly tokens: number[] = [];
   /** Tokens whose text has not been given out. */
@@ -34,9 +38,9 @@ export class Run {
   private decodeMs = 0;
 
   /** Checks options and prompt before anything is computed. */
-  static async begin(source: GenerationSource, options: GenerateOptions): Promise<Run> {
+  static async begin<Value>(source: GenerationSource, options: GenerateOptions): Promise<Run<Value>> {
     source.needLive();
-    return new Run(source, options, await source.prompt());
+    return new Run<Value>(source, options, await source.prompt());
   }
 
   private constructor(
@@ -46,8 +50,10 @@ export class Run {
   ) {
     if (options.speculate) needExactRows(source.engine.backend);
     this.draft = source.draft();
-    this.choice = tokenChoice(options, source.vocabulary);
-    for (const id of this.prompt.ids) this.choice.accept(id);
+    const choice = tokenChoice(options, source.vocabulary);
+    for (const id of this.prompt.ids) choice.accept(id);
+    this.constraint = source.constraint();
+    this.choice = this.constraint ? constrainedChoice(choice, this.constraint) : choice;
     const { special = false } = options;
     const stop = stopsOf(options);
     this.output = new TextOutput(source.tokenizer, { stop, special, continues: this.prompt.continues });
@@ -76,11 +82,12 @@ export class Run {
   }
 
   /** The result so far. */
-  result(): GenerationResult {
+  result(): GenerationResult<Value> {
     const { prompt, tokens, cached, prefillMs, decodeMs } = this;
     this.output.flush();
     return {
       text: this.output.text,
+      value: this.value,
       tokens,
       reason: this.reason ?? 'abort',
       promptTokens: prompt.ids.length,
@@ -92,6 +99,13 @@ export class Run {
       prefillTokensPerSecond: perSecond(prompt.ids.length - cached, prefillMs),
       decodeTokensPerSecond: perSecond(tokens.length - 1, decodeMs),
     };
+  }
+
+  private get value(): Value | undefined {
+    const { schema } = this.options;
+    return schema === undefined || this.reason !== 'eos'
+      ? undefined
+      : (outputValue(schema, this.output.text) as Value | undefined);
   }
 
   /** One step. An abort by the caller's signal ends the generation without an error. */
@@ -131,9 +145,9 @@ export class Run {
     const { engine, tokenizer } = this.source;
     const { signal, ignoreEos, speculate } = this.options;
     const stops = Int32Array.from(ignoreEos ? [] : (tokenizer?.eog ?? []));
-    const { choice, draft, room } = this;
+    const { choice, constraint, draft, room } = this;
     const prompt = this.prompt.ids;
-    const what = { prompt, room, speculate, draft };
+    const what = { prompt, room, speculate, draft, constraint };
     return openDecoding({ engine, lease, choice, stops, signal, ...what });
   }
 

@@ -14,6 +14,8 @@ import { Generation } from '../generation/generation.js';
 import type { Prompt } from '../generation/generation-source.js';
 import type { DraftSource, DraftTarget } from '../speculation/draft-source.js';
 import { needSameVocabulary } from '../speculation/same-vocabulary.js';
+import { Grammars } from '../structured/grammars.js';
+import type { OutputSchema, OutputValue } from '../structured/options.js';
 import type { DecodeOptions, EncodeOptions, Tokenizer } from '../tokenizer/index.js';
 import { whileLive } from '../while-live.js';
 import { chatPrompt, needIdList, needTokenizer, needTokens, type PromptRules, textPrompt } from './prompt.js';
@@ -53,6 +55,7 @@ export class Model {
   readonly plan: BackendPlan;
   /** Load time in milliseconds. */
   readonly loadMs: number;
+  private readonly grammars: Grammars;
   private disposed = false;
 
   constructor(private readonly parts: ModelParts) {
@@ -66,6 +69,7 @@ export class Model {
     this.profile = weights.backend.profile;
     this.plan = parts.plan;
     this.loadMs = parts.loadMs;
+    this.grammars = new Grammars(parts.tokenizer, weights.config.vocabulary);
   }
 
   /** Tokens of context. */
@@ -84,11 +88,21 @@ export class Model {
   }
 
   /** Continues a text or token ids. Errors of the arguments are thrown when the generation is read. */
+  generate<const S extends OutputSchema>(
+    prompt: string | readonly number[],
+    options: GenerateOptions & { readonly schema: S },
+  ): Generation<OutputValue<S>>;
+  generate(prompt: string | readonly number[], options?: GenerateOptions): Generation;
   generate(prompt: string | readonly number[], options: GenerateOptions = {}): Generation {
     return this.continuation(prompt, options, this.needLive);
   }
 
   /** The answer to a chat, in the format of the model's template. */
+  chat<const S extends OutputSchema>(
+    messages: readonly ChatMessage[],
+    options: ChatOptions & { readonly schema: S },
+  ): Generation<OutputValue<S>>;
+  chat(messages: readonly ChatMessage[], options?: ChatOptions): Generation;
   chat(messages: readonly ChatMessage[], options: ChatOptions = {}): Generation {
     return this.answer(messages, options, this.needLive);
   }
@@ -198,6 +212,7 @@ export class Model {
         needOpen();
       },
       prompt,
+      constraint: () => this.grammars.constraint(options),
       draft: () => this.draftOf(options),
     };
     return new Generation(source, options);

@@ -1,0 +1,46 @@
+import { rules } from '@quern/core';
+import { badOption } from '../error.js';
+import type { OutputSchema, StandardSchema } from './options.js';
+
+export const isStandard = (schema: OutputSchema): schema is StandardSchema =>
+  (typeof schema === 'object' || typeof schema === 'function') && '~standard' in schema;
+
+/**
+ * The JSON schema of an `OutputSchema`.
+ * @throws RuntimeError BAD_OPTION for a standard schema without a JSON schema
+ */
+export function jsonSchemaOf(schema: OutputSchema): boolean | object {
+  if (!isStandard(schema)) return schema;
+  const { vendor, jsonSchema } = schema['~standard'];
+  if (jsonSchema) return withoutDialect(jsonSchema.output({ target: 'draft-2020-12' }));
+  const { toJSONSchema } = schema as { toJSONSchema?: unknown };
+  if (typeof toJSONSchema === 'function') return withoutDialect(toJSONSchema.call(schema) as object);
+  throw badOption(
+    `schema is a schema of ${vendor} without a JSON schema: convert it first (Zod: z.toJSONSchema(schema))`,
+    'schema',
+  );
+}
+
+/** Without `$schema`: its vocabulary is the one that we read. */
+function withoutDialect({ $schema: _, ...schema }: { $schema?: unknown }): object {
+  return schema;
+}
+
+/**
+ * The value of a text that fits a schema: parsed, and for a standard schema what its `validate` makes of it. Undefined
+ * where the text is cut or the schema's own checks refuse it.
+ */
+export function outputValue(schema: OutputSchema, text: string): unknown {
+  const value = parse(text);
+  if (value === undefined || !isStandard(schema)) return value;
+  const result = schema['~standard'].validate(value);
+  return rules.isObject(result) && 'value' in result && !result.issues ? result.value : undefined;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // cut by maxTokens, a stop string or an abort
+  }
+}

@@ -1,0 +1,141 @@
+import { fileURLToPath } from 'node:url';
+import { compileChoices } from '@quern/grammar';
+import { type GenerateOptions, loadModel, type Model, type StandardSchema } from '../../src/index.js';
+import { hasCpu } from '../backends.js';
+import { writeTinyModel } from '../tiny-model.js';
+
+const demo = fileURLToPath(new URL('../../../demo-model/model/quern-demo.gguf', import.meta.url));
+
+const person = {
+  type: 'object',
+  properties: { name: { type: 'string', maxLength: 12 }, age: { type: 'integer', minimum: 0, maximum: 120 } },
+  required: ['name', 'age'],
+  additionalProperties: false,
+} as const;
+
+describe.each(hasCpu ? ['cpu'] : ['reference'])('on backend %s', (backend) => {
+  let model: Model;
+  beforeAll(async () => {
+    model = await loadModel(demo, { backend, context: 256, cache: 'paged', sequences: 4 });
+  });
+  afterAll(() => model.dispose());
+
+  const kinds: readonly (readonly [string, GenerateOptions])[] = [
+    ['greedy', { temperature: 0 }],
+    ['drawn by the device', { temperature: 1.5, seed: 7 }],
+    ['drawn in JavaScript', { temperature: 1.5, seed: 7, presencePenalty: 0.5 }],
+  ];
+
+  test.each(kinds)('a schema, %s: the text is JSON that fits', async (_, options) => {
+    const { text, value, reason } = await model.generate('Once', {
+      ...options,
+      maxTokens: 90,
+      schema: person,
+    }).result;
+    expect(reason).toBe('eos');
+    expect(JSON.parse(text)).toEqual(value);
+    const { name, age } = value!; // typed
+    expect(name.length).toBeLessThanOrEqual(12);
+    expect(Number.isInteger(age) && age >= 0 && age <= 120).toBe(true);
+  });
+
+  test('a pattern, choices, a grammar', async () => {
+    const text = async (options: GenerateOptions) =>
+      (await model.generate('The', { temperature: 1, seed: 3, maxTokens: 60, ...options }).result).text;
+    expect(await text({ regex: '[a-f]{3}-\\d{4}' })).toMatch(/^[a-f]{3}-\d{4}$/);
+    expect(['red', 'green', 'blue']).toContain(await text({ choices: ['red', 'green', 'blue'] }));
+    expect(await text({ grammar: 'root ::= "<" [a-z]+ ">" | "no"' })).toMatch(/^(<[a-z]+>|no)$/);
+    expect(await text({ grammar: compileChoices(['only this']) })).toBe('only this');
+  });
+
+  test('rows with and without a mask share steps; each equals its call alone', async () => {
+    const calls: readonly (readonly [string, GenerateOptions])[] = [
+      ['Once upon', { temperature: 0, maxTokens: 12 }],
+      [
+        'The cat',
+        { temperature: 0, maxTokens: 40, schema: { type: 'array', items: { enum: [1, 'a'] }, maxItems: 4 } },
+      ],
+      ['One day', { temperature: 1.2, seed: 5, maxTokens: 20 }],
+      ['A dog', { temperature: 1.2, seed: 6, maxTokens: 20, regex: '[a-z ]{5,30}' }],
+    ];
+    const alone = [];
+    for (const [prompt, options] of calls) alone.push((await model.generate(prompt, options).result).text);
+    const together = await Promise.all(
+      calls.map(([prompt, options]) => model.generate(prompt, options).result),
+    );
+    expect(together.map(({ text }) => text)).toEqual(alone);
+  });
+
+  test('tokens that must come next are not chosen', async () => {
+    const options = { temperature: 0, maxTokens: 60, choices: ['a rather long text without any choice'] };
+    const before = model.stats().generatedTokens;
+    const { text, tokens } = await model.generate('x', options).result;
+    expect(text).toBe(options.choices[0]);
+    expect(model.stats().generatedTokens - before).toBeLessThan(tokens.length / 2);
+  });
+
+  test('a text cut by maxTokens has no value', async () => {
+    const { value, reason } = await model.generate('x', { maxTokens: 3, schema: person }).result;
+    expect([value, reason]).toEqual([undefined, 'length']);
+  });
+});
+
+describe('options', () => {
+  let model: Model;
+  beforeAll(async () => {
+    model = await loadModel(demo, { backend: 'reference', context: 64 });
+  });
+  afterAll(() => model.dispose());
+
+  const error = (options: GenerateOptions) =>
+    model.generate('x', options).result.then(
+      () => undefined,
+      ({ code, message }) => `${code}: ${message}`,
+    );
+
+  test('what cannot be enforced is refused by name', async () => {
+    expect(await error({ schema: { type: 'array', uniqueItems: true } })).toMatch(
+      /^BAD_GRAMMAR: schema: .*uniqueItems/,
+    );
+    expect(await error({ regex: '(' })).toMatch(/^BAD_GRAMMAR: regex: /);
+    expect(await error({ grammar: 'root ::= other' })).toMatch(/^BAD_GRAMMAR: grammar: /);
+    expect(await error({ schema: 3 as never })).toMatch(/^BAD_OPTION: .*schema/);
+    expect(await error({ choices: 'a' as never })).toMatch(/^BAD_OPTION: .*choices/);
+  });
+
+  test('options that exclude each other', async () => {
+    expect(await error({ schema: true, regex: 'a' })).toMatch(
+      /^BAD_OPTION: options schema and regex exclude/,
+    );
+    expect(await error({ schema: true, ignoreEos: true })).toMatch(
+      /^BAD_OPTION: options schema and ignoreEos/,
+    );
+    expect(await error({ regex: 'a', speculate: { kind: 'lookup' } })).toMatch(
+      /^BAD_OPTION: options regex and speculate/,
+    );
+  });
+
+  test('a standard schema: its JSON schema is enforced, its validate gives the value', async () => {
+    const schema: StandardSchema<Date> = {
+      '~standard': {
+        version: 1,
+        vendor: 'test',
+        validate: (value) => ({ value: new Date(value as string) }),
+        jsonSchema: { output: () => ({ $schema: 'x', const: '2020-01-02' }) },
+      },
+    };
+    const { value } = await model.generate('x', { schema, maxTokens: 30 }).result;
+    expect(value!.getUTCFullYear()).toBe(2020);
+    const { jsonSchema: _, ...none } = schema['~standard'];
+    expect(await error({ schema: { '~standard': none } as never })).toMatch(
+      /^BAD_OPTION: .*of test without a JSON schema/,
+    );
+  });
+
+  test('a vocabulary without end tokens is refused', async () => {
+    using tiny = await loadModel(await writeTinyModel(), { backend: 'reference' });
+    const generate = tiny.generate('the', { regex: 'a+', maxTokens: 4 }).result;
+    if (tiny.tokenizer!.eog.size === 0) await expect(generate).rejects.toMatchObject({ code: 'BAD_OPTION' });
+    else expect((await generate).text).toMatch(/^a*$/);
+  });
+});
