@@ -174,6 +174,7 @@ const numberFlags = {
   seed: '--seed <s>',
   maxWaitMs: undefined,
   priority: undefined,
+  logprobs: undefined,
 } as const satisfies Record<NumberOf<GenerateOptions>, string | undefined>;
 
 type NumberOf<T> = {

@@ -112,6 +112,7 @@ export type { PlanRequest } from './planner/plan-request.js';
 export { type PlannedModel, type PlannerDevice, plannerDevice } from './planner/planner-device.js';
 export { type QuantizeModelOptions, quantizeModel } from './quantize/quantize-model.js';
 export * from './sampling/index.js';
+export type { TokenLogprob, TokenLogprobs } from './sampling/logprobs.js';
 export type {
   SpeculateByDraft,
   SpeculateByLookup,

@@ -3,6 +3,7 @@ import { encodeChatSchema } from '../chat/chat-template.js';
 import type { EncodeChatOptions } from '../chat/index.js';
 import { badOption } from '../error.js';
 import { SamplingError, type SamplingOptions } from '../sampling/index.js';
+import type { TokenLogprobs } from '../sampling/logprobs.js';
 import { samplingSchema } from '../sampling/options.js';
 import { needSpeculateOptions, type SpeculateOptions } from '../speculation/speculate-options.js';
 import { type StructuredOptions, structuredSchema, structureOf } from '../structured/options.js';
@@ -30,6 +31,8 @@ export interface GenerateOptions extends SamplingOptions, StructuredOptions {
    * limit; after 1 s a notice says what the call waits for.
    */
   maxWaitMs?: number | undefined;
+  /** Log-probabilities of each token, and of this many of the likeliest tokens at its place. 0 to 20; default: none. */
+  logprobs?: number | undefined;
   /**
    * Calls with a higher priority start first, and take blocks of the cache from calls with a lower one. A finite number;
    * default 0.
@@ -41,6 +44,9 @@ export interface GenerateOptions extends SamplingOptions, StructuredOptions {
 
 /** Options of a chat's answer: `GenerateOptions`, tools, and variables for the template. */
 export interface ChatOptions extends GenerateOptions, Omit<EncodeChatOptions, 'addGenerationPrompt'> {}
+
+/** Most alternatives of a token with log-probabilities. */
+const mostLogprobs = 20;
 
 /** What each option must be, and its default. */
 export const generateSchema = {
@@ -79,6 +85,11 @@ export const generateSchema = {
     about: 'longest wait for room in the cache, in milliseconds; 0: no wait',
     absent: 'no limit',
   },
+  logprobs: {
+    ...rules.whole(0, mostLogprobs),
+    about: 'log-probabilities of each token, and of this many of the likeliest tokens at its place',
+    absent: 'none',
+  },
   priority: {
     ...rules.finite,
     about: 'calls with a higher priority start first, and take room in the cache from lower ones',
@@ -106,6 +117,8 @@ export interface GenerationPiece {
   readonly text: string;
   /** The tokens of this text. */
   readonly tokens: readonly number[];
+  /** With `logprobs`: one entry per token. */
+  readonly logprobs?: readonly TokenLogprobs[];
 }
 
 /** Why a generation ended: the model's end token, maxTokens, a stop string, the caller, or a full context. */
@@ -122,6 +135,8 @@ export interface GenerationResult<Value = unknown> {
   readonly value: Value | undefined;
   /** Every generated token: includes the tokens of a stop string, not the end token. */
   readonly tokens: readonly number[];
+  /** With `logprobs`: one entry per token. */
+  readonly logprobs?: readonly TokenLogprobs[];
   /** 'abort' also where the reader stopped reading. */
   readonly reason: EndReason;
   readonly promptTokens: number;
@@ -142,13 +157,16 @@ export interface GenerationResult<Value = unknown> {
 const refuse: Refuse = (message, name) =>
   Object.hasOwn(samplingSchema, name) ? new SamplingError('BAD_OPTION', message) : badOption(message, name);
 
-function checkStructure(options: GenerateOptions): void {
+/** @throws RuntimeError BAD_OPTION for options that exclude each other */
+function checkTogether(options: GenerateOptions): void {
   const name = structureOf(options);
   if (name && options.speculate)
     throw badOption(
       `options ${name} and speculate exclude each other: drafts are not checked against it yet`,
       name,
     );
+  if (options.logprobs !== undefined && options.speculate)
+    throw badOption('options logprobs and speculate exclude each other', 'logprobs');
   if (name && options.ignoreEos)
     throw badOption(
       `options ${name} and ignoreEos exclude each other: the text ends where it is whole`,
@@ -159,13 +177,13 @@ function checkStructure(options: GenerateOptions): void {
 /** @throws RuntimeError or SamplingError BAD_OPTION */
 export function checkGenerate(options: GenerateOptions): void {
   checkOptions('generate', options, generateSchema, refuse);
-  checkStructure(options);
+  checkTogether(options);
   if (options.speculate !== undefined) needSpeculateOptions(options.speculate);
 }
 
 /** @throws RuntimeError or SamplingError BAD_OPTION */
 export function checkChat(options: ChatOptions): void {
   checkOptions('chat', options, chatSchema, refuse);
-  checkStructure(options);
+  checkTogether(options);
   if (options.speculate !== undefined) needSpeculateOptions(options.speculate);
 }

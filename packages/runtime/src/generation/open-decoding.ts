@@ -17,13 +17,15 @@ export interface DecodingRequest extends DecodingParts {
   readonly speculate: SpeculateOptions | undefined;
   readonly draft: DraftSource | undefined;
   readonly constraint: Constraint | undefined;
+  /** Tokens that must come next are not chosen. */
+  readonly forces: boolean;
 }
 
 /** Default number of draft tokens. */
 const usualDraft = 8;
 
 export function openDecoding(request: DecodingRequest): Decoding {
-  if (request.constraint) return new ConstrainedDecoding(request, request.constraint);
+  if (request.constraint) return new ConstrainedDecoding(request, request.constraint, request.forces);
   const plain = new PlainDecoding(request);
   const drafter = openDrafter(request);
   return drafter ? new SpeculativeDecoding({ ...request, plain, drafter }) : plain;

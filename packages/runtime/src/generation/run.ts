@@ -1,6 +1,8 @@
 import { QuernError } from '@quern/core';
 import type { Lease } from '../engine/lease.js';
+import { logprobChoice } from '../engine/logprob-choice.js';
 import { firstChoice, type TokenChoice, tokenChoice } from '../engine/token-choice.js';
+import type { TokenLogprobs } from '../sampling/logprobs.js';
 import type { DraftSource } from '../speculation/draft-source.js';
 import { needExactRows } from '../speculation/speculate-options.js';
 import { constrainedChoice } from '../structured/constrained-choice.js';
@@ -26,6 +28,8 @@ export class Run<Value = unknown> {
   private readonly tokens: number[] = [];
   /** Tokens whose text has not been given out. */
   private pending: number[] = [];
+  private readonly notes: TokenLogprobs[] | undefined;
+  private readonly logprobs: TokenLogprobs[] = [];
   /** Computed tokens; the first `taken` of them are part of the text. */
   private ahead: readonly number[] = [];
   private taken = 0;
@@ -53,7 +57,10 @@ export class Run<Value = unknown> {
     const choice = tokenChoice(options, source.vocabulary);
     for (const id of this.prompt.ids) choice.accept(id);
     this.constraint = source.constraint();
-    this.choice = this.constraint ? constrainedChoice(choice, this.constraint) : choice;
+    const allowed = this.constraint ? constrainedChoice(choice, this.constraint) : choice;
+    const noting = options.logprobs === undefined ? undefined : logprobChoice(allowed, options.logprobs);
+    this.choice = noting ?? allowed;
+    this.notes = noting?.notes;
     const { special = false } = options;
     const stop = stopsOf(options);
     this.output = new TextOutput(source.tokenizer, { stop, special, continues: this.prompt.continues });
@@ -89,6 +96,7 @@ export class Run<Value = unknown> {
       text: this.output.text,
       value: this.value,
       tokens,
+      ...(this.notes && { logprobs: this.logprobs }),
       reason: this.reason ?? 'abort',
       promptTokens: prompt.ids.length,
       cachedTokens: cached,
@@ -147,7 +155,7 @@ export class Run<Value = unknown> {
     const stops = Int32Array.from(ignoreEos ? [] : (tokenizer?.eog ?? []));
     const { choice, constraint, draft, room } = this;
     const prompt = this.prompt.ids;
-    const what = { prompt, room, speculate, draft, constraint };
+    const what = { prompt, room, speculate, draft, constraint, forces: !this.notes };
     return openDecoding({ engine, lease, choice, stops, signal, ...what });
   }
 
@@ -174,12 +182,14 @@ export class Run<Value = unknown> {
   private take(token: number): string {
     const { maxTokens, ignoreEos } = this.options;
     const isEnd = !ignoreEos && this.source.tokenizer?.eog.has(token);
+    const note = this.notes?.shift();
     if (maxTokens === 0 || isEnd) {
       this.reason = isEnd ? 'eos' : 'length';
       return '';
     }
     this.tokens.push(token);
     this.pending.push(token);
+    if (note) this.logprobs.push(note);
     const text = this.output.push(token);
     this.reason = this.endReason();
     return text;
@@ -195,6 +205,7 @@ export class Run<Value = unknown> {
   private piece(text: string): GenerationPiece {
     const tokens = this.pending;
     this.pending = [];
-    return { text, tokens };
+    const end = this.tokens.length; // all tokens have been given out
+    return { text, tokens, ...(this.notes && { logprobs: this.logprobs.slice(end - tokens.length, end) }) };
   }
 }
