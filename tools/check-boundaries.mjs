@@ -16,7 +16,8 @@ const allowed = {
   quant: ['core'],
   models: ['core', 'quant'],
   runtime: ['core', 'quant', 'models', 'grammar'],
-  cli: ['runtime', 'conformance'], // for `quern verify`
+  server: ['core', 'runtime'],
+  cli: ['runtime', 'conformance', 'server'], // for `quern verify`
   'demo-model': [],
 };
 // Dependencies of `quern` that it does not import: a backend and a model, found at run time, and core, shared by the

@@ -27,6 +27,7 @@ const libraries = [
   'grammar',
   'models',
   'runtime',
+  'server',
   'conformance',
   'backend-reference',
   'native-runtime',
@@ -121,6 +122,7 @@ async function installApp(origin) {
     '@quern/runtime',
     '@quern/demo-model',
     '@quern/grammar',
+    '@quern/server',
   ]);
   putEmulatedAddon();
   cpSync(join(here, 'cases'), app, { recursive: true });

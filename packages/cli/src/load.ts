@@ -1,13 +1,19 @@
-import { type Embedder, loadEmbedder, loadModel, type Model } from '@quern/runtime';
+import { type Embedder, type LoadOptions, loadEmbedder, loadModel, type Model } from '@quern/runtime';
 import { type BackendFlags, type LoadFlags, loadOptions, oneBackendOptions } from './options.js';
 import { loadingBar } from './terminal/progress.js';
 import { say } from './terminal/report.js';
 
 /** Loads a model by the flags, with a progress bar. For several backends it prints the plan's reasons. */
-export async function load(path: string, flags: LoadFlags, signal: AbortSignal): Promise<Model> {
+export async function load(
+  path: string,
+  flags: LoadFlags,
+  signal: AbortSignal,
+  more: LoadOptions = {},
+): Promise<Model> {
   const bar = loadingBar();
   const model = await loadModel(path, {
     ...loadOptions(flags),
+    ...more,
     signal,
     onProgress: (progress) => bar.update(progress),
     onNotice: say,

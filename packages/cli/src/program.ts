@@ -9,6 +9,7 @@ import { logitsCommand } from './commands/logits.js';
 import { quantizeCommand } from './commands/quantize.js';
 import { rerankCommand } from './commands/rerank.js';
 import { runCommand } from './commands/run.js';
+import { serveCommand } from './commands/serve.js';
 import { tokenizeCommand } from './commands/tokenize.js';
 import { transcribeCommand } from './commands/transcribe.js';
 import { verifyCommand } from './commands/verify.js';
@@ -46,6 +47,7 @@ export function program(): Command {
     logitsCommand(),
     inspectCommand(),
     devicesCommand(),
+    serveCommand(),
     benchCommand(),
     transcribeCommand(),
     quantizeCommand(),

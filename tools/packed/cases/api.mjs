@@ -118,6 +118,24 @@ export const apiCases = (packages, folder) => ({
     model.dispose();
     backend.dispose();
   },
+  async 'structured output'() {
+    const model = await packages.runtime.loadModel('demo', { context: 64 });
+    const { value } = await model.generate('Once', { schema: { enum: ['a', 'b'] } }).result;
+    assert.ok(value === 'a' || value === 'b');
+    model.dispose();
+  },
+  async 'a server'() {
+    const model = await packages.runtime.loadModel('demo', { cache: 'paged', context: 64 });
+    const server = await packages.server.serve({ models: { demo: model }, port: 0 });
+    const response = await fetch(`${server.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ messages: [{ role: 'user', content: 'Hi' }], max_tokens: 3 }),
+    });
+    assert.equal((await response.json()).usage.completion_tokens, 3);
+    await server.close();
+    model.dispose();
+  },
   async 'the conformance kit'() {
     const { formatReport, runConformance } = packages.conformance;
     const report = await runConformance({

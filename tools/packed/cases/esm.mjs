@@ -5,10 +5,11 @@ import * as conformance from '@quern/conformance';
 import * as core from '@quern/core';
 import * as demo from '@quern/demo-model';
 import * as runtime from '@quern/runtime';
+import * as server from '@quern/server';
 import { apiCases } from './api.mjs';
 import { runCases } from './run-cases.mjs';
 
 const require = createRequire(import.meta.url);
 const other = { core: require('@quern/core'), createBackend: require('@quern/backend-cpu').createBackend };
-const packages = { kind: 'esm', core, cpu, conformance, demo, reference, runtime, other };
+const packages = { kind: 'esm', core, cpu, conformance, demo, reference, runtime, server, other };
 await runCases(apiCases(packages, process.cwd()));

@@ -1,0 +1,90 @@
+import {
+  type Embedder,
+  loadEmbedder,
+  loadSpeechModel,
+  type Model,
+  modelKind,
+  type SpeechModel,
+} from '@quern/runtime';
+import type { RunningServer, ServeOptions } from '@quern/server';
+import { Command } from 'commander';
+import { load } from '../load.js';
+import { type LoadFlags, oneBackendOptions, withLoading } from '../options.js';
+import { modelName } from '../serve/model-name.js';
+import { wholeOption } from '../serve/whole-option.js';
+import { interruptible } from '../terminal/interrupt.js';
+import { say } from '../terminal/report.js';
+
+interface ServeFlags extends LoadFlags {
+  readonly host: string;
+  readonly port: number;
+  readonly apiKey?: readonly string[];
+  readonly cors?: readonly string[];
+  readonly sequences: number;
+  readonly maxQueue?: number;
+  readonly requestTimeout?: number;
+  readonly log: boolean;
+}
+
+type AnyModel = Model | Embedder | SpeechModel;
+
+const list = (value: string, before: readonly string[] = []): string[] => [...before, value];
+
+async function serve(paths: string[], flags: ServeFlags): Promise<void> {
+  const models: Record<string, AnyModel> = {};
+  try {
+    await interruptible(async (signal) => {
+      for (const path of paths) models[modelName(path, models)] = await loadAny(path, flags, signal);
+      const { serve: listen } = await import('@quern/server'); // other commands start without it
+      const server = await listen(serverOptions(models, flags));
+      say(`${Object.keys(models).join(', ')}: listening on ${server.url}`);
+      await untilStopped(server, signal);
+    });
+  } finally {
+    for (const model of Object.values(models)) model.dispose();
+  }
+}
+
+async function loadAny(path: string, flags: ServeFlags, signal: AbortSignal): Promise<AnyModel> {
+  const kind = await modelKind(path);
+  const one = { ...oneBackendOptions(flags), signal, onNotice: say };
+  if (kind === 'encoder') return loadEmbedder(path, one);
+  if (kind === 'speech') return loadSpeechModel(path, one);
+  const { sequences, maxQueue } = flags;
+  return load(path, flags, signal, {
+    cache: 'paged',
+    sequences,
+    ...(maxQueue !== undefined && { maxQueue }),
+  });
+}
+
+const serverOptions = (models: Record<string, AnyModel>, flags: ServeFlags): ServeOptions => ({
+  models,
+  host: flags.host,
+  port: flags.port,
+  ...(flags.apiKey && { apiKeys: flags.apiKey }),
+  ...(flags.cors && { cors: flags.cors }),
+  ...(flags.requestTimeout !== undefined && { requestMs: 1000 * flags.requestTimeout }),
+  ...(flags.log && { log: (entry) => process.stderr.write(`${JSON.stringify(entry)}\n`) }),
+});
+
+/** SIGINT and SIGTERM end the server: running requests go on, up to a time. */
+async function untilStopped(server: RunningServer, signal: AbortSignal): Promise<void> {
+  await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
+  if (server.running > 0) say(`waiting for ${server.running} running requests`);
+  await server.close();
+}
+
+export const serveCommand = (): Command =>
+  withLoading(new Command('serve'))
+    .description('serve models over HTTP, compatible with OpenAI’s API')
+    .argument('<model...>')
+    .option('--host <address>', 'address to listen on; 0.0.0.0: all', '127.0.0.1')
+    .addOption(wholeOption('--port <n>', 'port to listen on; 0: any free one', 0).default(8080))
+    .option('--api-key <key>', 'key that clients must send; may be repeated', list)
+    .option('--cors <origin>', 'origin that browsers may call from; *: all; may be repeated', list)
+    .addOption(wholeOption('--sequences <n>', 'room in the cache, in contexts', 1).default(8))
+    .addOption(wholeOption('--max-queue <n>', 'most requests that wait for room; more get status 429', 0))
+    .addOption(wholeOption('--request-timeout <s>', 'most seconds of a request', 1))
+    .option('--no-log', 'no line of JSON per request on stderr')
+    .action(serve);

@@ -1,0 +1,90 @@
+import { randomUUID } from 'node:crypto';
+import type { Call } from './context.js';
+import { ApiError, toApiError } from './errors.js';
+
+/** Counts the requests under way. */
+export class Calls {
+  private readonly running = new Set<OneCall>();
+  private draining = false;
+  private ended = (): void => {};
+
+  constructor(
+    private readonly most: number,
+    private readonly requestMs: number,
+  ) {}
+
+  get count(): number {
+    return this.running.size;
+  }
+
+  /** Whether new requests are taken. */
+  get isReady(): boolean {
+    return !this.draining;
+  }
+
+  /** @param client aborts where the client is gone @throws ApiError 429, 503 */
+  begin(client: AbortSignal): Call {
+    if (this.draining) throw new ApiError(503, 'the server shuts down', null, 'shutting_down');
+    if (this.running.size >= this.most)
+      throw new ApiError(429, `the server works on ${this.most} requests already`, null, 'too_many_requests');
+    const call: OneCall = new OneCall(client, this.requestMs, () => this.end(call));
+    this.running.add(call);
+    return call;
+  }
+
+  /** Takes no more requests, and waits for those under way; after `ms` milliseconds they are aborted. */
+  async drain(ms: number): Promise<void> {
+    this.draining = true;
+    if (this.running.size === 0) return;
+    const empty = new Promise<void>((resolve) => {
+      this.ended = resolve;
+    });
+    const timer = setTimeout(() => {
+      for (const call of this.running) call.abort();
+    }, ms);
+    await empty;
+    clearTimeout(timer);
+  }
+
+  private end(call: OneCall): void {
+    this.running.delete(call);
+    if (this.running.size === 0) this.ended();
+  }
+}
+
+class OneCall implements Call {
+  readonly id = randomUUID();
+  private readonly controller = new AbortController();
+  private readonly timer: NodeJS.Timeout;
+  private isLate = false;
+
+  constructor(
+    private readonly client: AbortSignal,
+    ms: number,
+    private readonly onEnd: () => void,
+  ) {
+    this.timer = setTimeout(() => {
+      this.isLate = true;
+      this.abort();
+    }, ms);
+    client.addEventListener('abort', this.abort);
+    if (client.aborted) this.abort();
+  }
+
+  get signal(): AbortSignal {
+    return this.controller.signal;
+  }
+
+  explain(error: unknown): ApiError {
+    if (!this.isLate) return toApiError(error);
+    return new ApiError(504, 'the request took longer than the server allows', null, 'timeout');
+  }
+
+  readonly abort = (): void => this.controller.abort();
+
+  readonly end = (): void => {
+    clearTimeout(this.timer);
+    this.client.removeEventListener('abort', this.abort);
+    this.onEnd();
+  };
+}

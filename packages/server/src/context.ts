@@ -1,0 +1,21 @@
+import type { ApiError } from './errors.js';
+import type { Metrics } from './metrics.js';
+import type { HandlerOptions } from './options.js';
+
+/** What every route knows. */
+export interface ServerContext {
+  readonly options: HandlerOptions;
+  readonly metrics: Metrics;
+}
+
+/** A request under way. */
+export interface Call {
+  /** Aborts where the client is gone, the time is over, or a stream is left. */
+  readonly signal: AbortSignal;
+  abort(): void;
+  /** Called when a stream has ended; a response without a stream ends by itself. */
+  end(): void;
+  readonly id: string;
+  /** An error of this request as its client may see it: an abort by the clock is not the client's. */
+  explain(error: unknown): ApiError;
+}

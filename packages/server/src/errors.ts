@@ -1,0 +1,82 @@
+import { QuernError } from '@quern/core';
+
+/** Types of errors, as in OpenAI's API. */
+export type ErrorType =
+  | 'invalid_request_error'
+  | 'authentication_error'
+  | 'not_found_error'
+  | 'rate_limit_error'
+  | 'server_error';
+
+/** An error that a client sees. */
+export class ApiError extends Error {
+  constructor(
+    readonly status: 400 | 401 | 404 | 405 | 408 | 413 | 415 | 429 | 499 | 500 | 503 | 504,
+    message: string,
+    /** The field of the request that is wrong. */
+    readonly param: string | null = null,
+    /** For programs. */
+    readonly code: string | null = null,
+  ) {
+    super(message);
+  }
+
+  get type(): ErrorType {
+    if (this.status === 401) return 'authentication_error';
+    if (this.status === 404 || this.status === 405) return 'not_found_error';
+    if (this.status === 429) return 'rate_limit_error';
+    return this.status >= 500 ? 'server_error' : 'invalid_request_error';
+  }
+
+  /** The body of the response. */
+  get body() {
+    const { message, type, param, code } = this;
+    return { error: { message, type, param, code } };
+  }
+
+  /** Headers of the response: when to ask again. */
+  get headers(): Record<string, string> {
+    return this.status === 429 || this.status === 503 ? { 'retry-after': '1' } : {};
+  }
+}
+
+/** A wrong field of a request. */
+export const badField = (param: string, message: string, code: string | null = 'invalid_value'): ApiError =>
+  new ApiError(400, message, param, code);
+
+/** Errors of the runtime that the request causes, with OpenAI's code and the field. */
+const causedByRequest: Readonly<Record<string, readonly [param: string | null, code: string]>> = {
+  PROMPT_TOO_LONG: ['messages', 'context_length_exceeded'],
+  EMPTY_PROMPT: ['messages', 'invalid_value'],
+  BAD_TOKEN: ['prompt', 'invalid_value'],
+  BAD_OPTION: [null, 'invalid_value'],
+  BAD_ARGUMENT: [null, 'invalid_value'],
+  BAD_GRAMMAR: ['response_format', 'unsupported_schema'],
+  BAD_STOP: ['stop', 'invalid_value'],
+  NO_CHAT_TEMPLATE: ['model', 'no_chat_template'],
+  NO_CLASSIFIER: ['model', 'no_classifier'],
+  NO_TOKENIZER: ['model', 'no_tokenizer'],
+  REFUSED: ['messages', 'invalid_messages'],
+  RENDER_FAILED: ['messages', 'invalid_messages'],
+  UNSUPPORTED_CONTENT: ['messages', 'invalid_messages'],
+  IGNORED: ['messages', 'invalid_messages'],
+  LIMIT: ['messages', 'invalid_messages'],
+  BAD_AUDIO: ['file', 'invalid_audio'],
+  UNKNOWN_FORMAT: ['file', 'invalid_audio'],
+};
+
+/** Any error as one that a client may see. Errors that nobody foresaw tell nothing of the inside. */
+export function toApiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  if (!(error instanceof QuernError)) return new ApiError(500, 'internal error', null, 'internal_error');
+  if (error.code === 'BUSY') return new ApiError(429, error.message, null, 'queue_full');
+  if (error.code === 'ABORTED') return new ApiError(499, 'the client closed the request', null, 'aborted');
+  if (error.code === 'DISPOSED') return new ApiError(503, error.message, null, 'shutting_down');
+  const cause = causedByRequest[error.code];
+  const isAudio = error.constructor.name === 'AudioError';
+  if (cause ?? isAudio) {
+    const [param, code] = cause ?? ['file', 'invalid_audio'];
+    return new ApiError(400, error.message, param, code);
+  }
+  return new ApiError(500, error.message, null, error.code.toLowerCase());
+}

@@ -1,0 +1,117 @@
+import { type Context, Hono } from 'hono';
+import { cors } from 'hono/cors';
+import { Access } from './access.js';
+import { limitBody } from './body-limit.js';
+import { Calls } from './calls.js';
+import type { Call, ServerContext } from './context.js';
+import { ApiError, toApiError } from './errors.js';
+import { Metrics } from './metrics.js';
+import { defaults, type HandlerOptions } from './options.js';
+import { audio } from './routes/audio.js';
+import { chatCompletions } from './routes/chat-completions.js';
+import { completions } from './routes/completions.js';
+import { embeddings } from './routes/embeddings.js';
+import { listModels, showModel } from './routes/models.js';
+import { rerank } from './routes/rerank.js';
+import { detokenize, tokenize } from './routes/tokens.js';
+
+/** Answers a request. The response of a stream calls `call.end` itself. */
+type Route = (request: Request, context: ServerContext, call: Call) => Promise<Response>;
+
+const routes: Readonly<Record<string, Route>> = {
+  '/v1/chat/completions': chatCompletions,
+  '/v1/completions': completions,
+  '/v1/embeddings': embeddings,
+  '/v1/rerank': rerank,
+  '/tokenize': tokenize,
+  '/detokenize': detokenize,
+};
+
+const audioRoutes: Readonly<Record<string, Route>> = {
+  '/v1/audio/transcriptions': audio('transcribe'),
+  '/v1/audio/translations': audio('translate'),
+};
+
+/** The API over some models, as a function of requests: it mounts in Hono, Express, Next … */
+export interface Handler {
+  readonly fetch: (request: Request) => Promise<Response>;
+  /** Requests under way. */
+  readonly running: number;
+  /**
+   * Refuses new requests with 503 and waits for those under way; after `ms` milliseconds (default 30 s) they are
+   * aborted.
+   */
+  drain(ms?: number): Promise<void>;
+}
+
+export function createHandler(options: HandlerOptions): Handler {
+  const context: ServerContext = { options, metrics: new Metrics(options.models) };
+  const calls = new Calls(options.requests ?? defaults.requests, options.requestMs ?? defaults.requestMs);
+  const app = appOf(context, calls);
+  return {
+    fetch: async (request) => app.fetch(request),
+    get running() {
+      return calls.count;
+    },
+    drain: (ms = defaults.drainMs) => calls.drain(ms),
+  };
+}
+
+function appOf(context: ServerContext, calls: Calls): Hono {
+  const { options, metrics } = context;
+  const access = new Access(options.apiKeys);
+  const app = new Hono();
+  if (options.cors !== undefined) app.use(cors({ origin: options.cors as string | string[] }));
+  app.get('/health', () => Response.json({ status: 'ok' }));
+  app.get('/ready', () => Response.json({ ready: calls.isReady }, { status: calls.isReady ? 200 : 503 }));
+  app.use(async (c, next) => {
+    access.need(c.req.raw.headers);
+    await next();
+  });
+  app.get('/metrics', async () => {
+    const headers = { 'content-type': metrics.registry.contentType };
+    return new Response(await metrics.registry.metrics(), { headers });
+  });
+  app.get('/v1/models', () => listModels(context));
+  app.get('/v1/models/*', (c) => showModel(c, context));
+  const { bodyBytes = defaults.bodyBytes, audioBytes = defaults.audioBytes } = options;
+  for (const [path, route] of Object.entries(routes))
+    app.post(path, answerBy(route, context, calls, bodyBytes));
+  for (const [path, route] of Object.entries(audioRoutes))
+    app.post(path, answerBy(route, context, calls, audioBytes));
+  app.notFound((c) => respond(notFound(c)));
+  app.onError((error) => respond(toApiError(error)));
+  return app;
+}
+
+function answerBy(route: Route, context: ServerContext, calls: Calls, mostBytes: number) {
+  return async (c: Context): Promise<Response> => {
+    const begin = performance.now();
+    const { log } = context.options;
+    const call = calls.begin(c.req.raw.signal);
+    const end = call.end;
+    let response: Response;
+    try {
+      response = await route(limitBody(c.req.raw, mostBytes), context, call);
+    } catch (error) {
+      response = respond(call.explain(error));
+    }
+    if (!isStream(response)) end();
+    const entry = { id: call.id, method: c.req.method, path: c.req.path, status: response.status };
+    log?.({ time: new Date().toISOString(), ...entry, ms: Math.round(performance.now() - begin) });
+    return response;
+  };
+}
+
+const isStream = (response: Response): boolean =>
+  response.headers.get('content-type')?.startsWith('text/event-stream') === true;
+
+const respond = (error: ApiError): Response =>
+  Response.json(error.body, { status: error.status, headers: error.headers });
+
+function notFound(c: Context): ApiError {
+  const known = [...Object.keys(routes), ...Object.keys(audioRoutes), '/v1/models', '/health', '/metrics'];
+  if (known.includes(c.req.path))
+    return new ApiError(405, `${c.req.path} has no ${c.req.method}`, null, 'method_not_allowed');
+  return new ApiError(404, `there is no ${c.req.path} here`, null, 'unknown_route');
+}

@@ -1,0 +1,43 @@
+import { z } from 'zod';
+import {
+  harmless,
+  maxTokens,
+  modelName,
+  n,
+  notSupported,
+  orNull,
+  sampling,
+  stream,
+  streamOptions,
+  whole,
+} from './fields.js';
+import { responseFormat } from './response-format.js';
+
+const ids = z.array(whole(0)).min(1);
+
+/** The body of POST /v1/completions. */
+export const completionRequest = z.strictObject({
+  ...harmless,
+  ...sampling,
+  model: modelName,
+  prompt: z.union([z.string(), ids, z.array(z.string()).min(1).max(256), z.array(ids).min(1).max(256)], {
+    error: 'must be a text, token ids, or a list of up to 256 texts or lists of token ids',
+  }),
+  max_tokens: maxTokens,
+  n,
+  best_of: orNull(whole(1)),
+  echo: orNull(z.boolean()),
+  stream,
+  stream_options: streamOptions,
+  logprobs: orNull(whole(0, 20)),
+  response_format: responseFormat,
+  suffix: notSupported('suffix'),
+});
+
+export type CompletionRequest = z.output<typeof completionRequest>;
+
+/** The prompts of a request: one, or a list of them. */
+export function promptsOf({ prompt }: CompletionRequest): readonly (string | readonly number[])[] {
+  if (typeof prompt === 'string') return [prompt];
+  return typeof prompt[0] === 'number' ? [prompt as number[]] : (prompt as (string | number[])[]);
+}

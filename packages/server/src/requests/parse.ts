@@ -1,0 +1,62 @@
+import type { z } from 'zod';
+import { ApiError, badField } from '../errors.js';
+
+/** Deepest nesting of a JSON body. */
+const mostDepth = 64;
+
+/** The JSON object of a request's body. @throws ApiError 400, 413 */
+export async function readJson(request: Request): Promise<unknown> {
+  const type = request.headers.get('content-type') ?? 'application/json';
+  if (!/json/i.test(type))
+    throw new ApiError(415, `the body must be JSON, not ${type}`, null, 'bad_media_type');
+  const text = await request.text();
+  try {
+    const value: unknown = JSON.parse(text);
+    if (depthOf(value) > mostDepth)
+      throw badField('', `the body is nested deeper than ${mostDepth} levels`, 'too_deep');
+    return value;
+  } catch (error) {
+    if (error instanceof ApiError) throw error;
+    throw badField('', `the body is not JSON: ${(error as Error).message}`, 'invalid_json');
+  }
+}
+
+/** Levels of nesting, without recursion; stops beyond `mostDepth`. */
+function depthOf(value: unknown): number {
+  let level: unknown[] = [value];
+  let depth = 0;
+  while (level.length > 0 && depth <= mostDepth) {
+    level = level.flatMap((each) => (typeof each === 'object' && each !== null ? Object.values(each) : []));
+    depth++;
+  }
+  return depth;
+}
+
+/** A request's body, checked. The error names the first wrong field. @throws ApiError 400 */
+export function parse<Output>(schema: z.ZodType<Output>, body: unknown): Output {
+  const result = schema.safeParse(body);
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  throw toError(issue!);
+}
+
+function toError(issue: z.core.$ZodIssue): ApiError {
+  const path = issue.path.map(String).join('.');
+  if (issue.code === 'unrecognized_keys') {
+    const name = [...issue.path.map(String), issue.keys[0]!].join('.');
+    return badField(name, `unknown parameter: '${name}'`, 'unknown_parameter');
+  }
+  const message = issue.code === 'invalid_union' ? unionMessage(issue) : issue.message;
+  return badField(path, path === '' ? message : `${path}: ${message}`, 'invalid_value');
+}
+
+/** The message of the alternative that fits best: the one whose fault lies deepest. */
+function unionMessage(issue: z.core.$ZodIssueInvalidUnion): string {
+  const all = issue.errors.flat();
+  const deepest = all.reduce<(typeof all)[number] | undefined>(
+    (best, each) => (!best || each.path.length > best.path.length ? each : best),
+    undefined,
+  );
+  if (!deepest || deepest.path.length === 0) return issue.message;
+  return `${deepest.path.join('.')}: ${deepest.message}`;
+}

@@ -1,0 +1,115 @@
+import { type TranscribeOptions, type TranscriptionResult, toSrt, toVtt } from '@quern/runtime';
+import { z } from 'zod';
+import type { Call, ServerContext } from '../context.js';
+import { badField } from '../errors.js';
+import { modelFor } from '../models.js';
+import { parse } from '../requests/parse.js';
+import { event, eventStream } from '../sse.js';
+
+const formats = ['json', 'text', 'srt', 'verbose_json', 'vtt'] as const;
+
+/** The fields of the form, as texts; the file is checked apart. */
+const request_ = z.strictObject({
+  model: z.string().optional(),
+  language: z.string().optional(),
+  prompt: z.string().optional(),
+  response_format: z.enum(formats).default('json'),
+  temperature: z.coerce.number().min(0).max(1).optional(),
+  stream: z.enum(['true', 'false', '1', '0']).optional(),
+  'timestamp_granularities[]': z.array(z.enum(['word', 'segment'])).optional(),
+});
+
+type AudioRequest = z.output<typeof request_>;
+
+/** POST /v1/audio/transcriptions and /v1/audio/translations */
+export const audio =
+  (task: 'transcribe' | 'translate') =>
+  async (request: Request, { options }: ServerContext, call: Call): Promise<Response> => {
+    const { file, body } = await readForm(request);
+    const { model } = modelFor(options.models, 'speech', body.model);
+    const transcription = model.transcribe(file, optionsOf(body, task, call.signal));
+    if (body.stream === 'true' || body.stream === '1') {
+      const events = deltas(transcription);
+      return eventStream(events, call);
+    }
+    return show(await transcription.result, body.response_format, task);
+  };
+
+async function readForm(request: Request): Promise<{ file: Uint8Array; body: AudioRequest }> {
+  const form = await request.formData().catch((error: Error) => {
+    throw badField('', `the body is not a form (multipart/form-data): ${error.message}`, 'invalid_form');
+  });
+  const file = form.get('file');
+  if (!file || typeof file === 'string')
+    throw badField('file', 'send the sound as the file of the form', 'missing');
+  form.delete('file');
+  const words = 'timestamp_granularities[]';
+  const fields = Object.fromEntries(
+    [...form.keys()].map((name) => [name, name === words ? form.getAll(name) : form.get(name)]),
+  );
+  return { file: new Uint8Array(await file.arrayBuffer()), body: parse(request_, fields) };
+}
+
+function optionsOf(
+  body: AudioRequest,
+  task: 'transcribe' | 'translate',
+  signal: AbortSignal,
+): TranscribeOptions {
+  const { language, prompt, temperature } = body;
+  const words = body['timestamp_granularities[]']?.includes('word');
+  return {
+    task,
+    signal,
+    ...(language !== undefined && { language }),
+    ...(prompt !== undefined && { prompt }),
+    ...(temperature !== undefined && { temperatures: [temperature] }),
+    ...(words && { timestamps: 'word' }),
+  };
+}
+
+async function* deltas(
+  transcription: AsyncIterable<{ readonly text: string }> & { readonly result: Promise<TranscriptionResult> },
+): AsyncGenerator<string> {
+  for await (const { text } of transcription) yield event({ type: 'transcript.text.delta', delta: text });
+  const { text } = await transcription.result;
+  yield event({ type: 'transcript.text.done', text });
+}
+
+function show(result: TranscriptionResult, format: AudioRequest['response_format'], task: string): Response {
+  const plain = { 'content-type': 'text/plain; charset=utf-8' };
+  switch (format) {
+    case 'text':
+      return new Response(`${result.text}\n`, { headers: plain });
+    case 'srt':
+      return new Response(toSrt(result.segments), { headers: plain });
+    case 'vtt':
+      return new Response(toVtt(result.segments), { headers: plain });
+    case 'verbose_json':
+      return Response.json(verbose(result, task));
+    default:
+      return Response.json({
+        text: result.text,
+        usage: { type: 'duration', seconds: Math.ceil(result.duration) },
+      });
+  }
+}
+
+const verbose = ({ text, language, duration, segments }: TranscriptionResult, task: string) => ({
+  task,
+  language,
+  duration,
+  text,
+  words: segments.flatMap(({ words = [] }) => words.map(({ word, start, end }) => ({ word, start, end }))),
+  segments: segments.map((each) => ({
+    id: each.id,
+    seek: 0,
+    start: each.start,
+    end: each.end,
+    text: each.text,
+    tokens: each.tokens,
+    temperature: each.temperature,
+    avg_logprob: each.averageLogProbability,
+    compression_ratio: each.compressionRatio,
+    no_speech_prob: each.noSpeechProbability,
+  })),
+});

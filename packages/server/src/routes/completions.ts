@@ -1,0 +1,113 @@
+import { randomUUID } from 'node:crypto';
+import type { GenerationResult, TokenLogprobs } from '@quern/runtime';
+import { interleave } from '../chat/interleave.js';
+import { textLogprobs } from '../chat/logprobs.js';
+import { continuation, type TurnEvent, turn } from '../chat/turn.js';
+import { finishReason, usageOf } from '../chat/usage.js';
+import type { Call, ServerContext } from '../context.js';
+import { badField } from '../errors.js';
+import { modelFor, type NamedModel } from '../models.js';
+import { type CompletionRequest, completionRequest, promptsOf } from '../requests/completion.js';
+import { samplingOptions } from '../requests/generate-options.js';
+import { needMaxTokens } from '../requests/max-tokens.js';
+import { parse, readJson } from '../requests/parse.js';
+import { structureOf } from '../requests/response-format.js';
+import { event, eventStream } from '../sse.js';
+
+type Served = NamedModel<'generation'>;
+
+/** OpenAI's default of this route. */
+const usualTokens = 16;
+
+interface Head {
+  readonly id: string;
+  readonly created: number;
+  readonly model: string;
+}
+
+/** POST /v1/completions */
+export async function completions(request: Request, context: ServerContext, call: Call): Promise<Response> {
+  const body = parse(completionRequest, await readJson(request));
+  if ((body.best_of ?? body.n ?? 1) !== (body.n ?? 1))
+    throw badField('best_of', 'best_of must equal n: other answers are not ranked here');
+  const served = modelFor(context.options.models, 'generation', body.model);
+  const turns = turnsOf(body, served, context, call);
+  const head = { id: `cmpl-${randomUUID()}`, created: Math.floor(Date.now() / 1000), model: served.name };
+  const before = body.echo ? promptsOf(body).flatMap((prompt) => repeat(textOf(prompt, served), body.n)) : [];
+  if (!body.stream) return Response.json(await whole(turns, served, head, before));
+  return eventStream(chunks(turns, body, served, head, before), call);
+}
+
+const repeat = <T>(value: T, times = 1): T[] => new Array<T>(times).fill(value);
+
+const textOf = (prompt: string | readonly number[], { model }: Served): string =>
+  typeof prompt === 'string' ? prompt : model.detokenize(prompt);
+
+function turnsOf(body: CompletionRequest, served: Served, { metrics }: ServerContext, { signal }: Call) {
+  const maxTokens = body.max_tokens ?? usualTokens;
+  needMaxTokens(maxTokens, served.model, 'max_tokens');
+  const structure = structureOf(body.response_format);
+  const options = { ...samplingOptions(body), ...structure, maxTokens, logprobs: body.logprobs, signal };
+  return promptsOf(body).flatMap((prompt) =>
+    Array.from({ length: body.n ?? 1 }, (_, i) => {
+      const seed = body.seed === undefined ? undefined : body.seed + i;
+      return turn(served, continuation(prompt, { ...options, seed }), metrics);
+    }),
+  );
+}
+
+async function whole(
+  turns: readonly AsyncIterable<TurnEvent>[],
+  { model }: Served,
+  head: Head,
+  before: readonly string[],
+) {
+  const answers = turns.map((_, i) => ({
+    text: before[i] ?? '',
+    logprobs: undefined as TokenLogprobs[] | undefined,
+  }));
+  const results: GenerationResult[] = [];
+  for await (const [index, each] of interleave(turns)) {
+    const own = answers[index]!;
+    if (each.type === 'end') results[index] = each.result;
+    else {
+      own.text += each.text;
+      if (each.logprobs) own.logprobs = [...(own.logprobs ?? []), ...each.logprobs];
+    }
+  }
+  const choices = answers.map(({ text, logprobs }, index) => ({
+    index,
+    text,
+    logprobs: textLogprobs(model, logprobs, before[index]?.length ?? 0),
+    finish_reason: finishReason(results[index]!),
+  }));
+  return { ...head, object: 'text_completion', choices, usage: usageOf(results) };
+}
+
+async function* chunks(
+  turns: readonly AsyncIterable<TurnEvent>[],
+  { stream_options }: CompletionRequest,
+  { model }: Served,
+  head: Head,
+  before: readonly string[],
+): AsyncGenerator<string> {
+  const withUsage = stream_options?.include_usage === true;
+  const chunk = (choices: readonly object[], usage?: object) =>
+    event({ ...head, object: 'text_completion', choices, ...(withUsage && { usage: usage ?? null }) });
+  const results: GenerationResult[] = [];
+  const lengths = turns.map(() => 0);
+  const choice = (index: number, text: string, logprobs?: readonly TokenLogprobs[]) => {
+    const at = lengths[index]!;
+    lengths[index] = at + text.length;
+    return { index, text, logprobs: textLogprobs(model, logprobs, at), finish_reason: null };
+  };
+  for (const [index, text] of before.entries()) yield chunk([choice(index, text)]);
+  for await (const [index, each] of interleave(turns)) {
+    if (each.type === 'end') {
+      results[index] = each.result;
+      yield chunk([{ index, text: '', logprobs: null, finish_reason: finishReason(each.result) }]);
+    } else yield chunk([choice(index, each.text, each.logprobs)]);
+  }
+  if (withUsage) yield chunk([], usageOf(results));
+  yield event('[DONE]');
+}

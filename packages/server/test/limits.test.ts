@@ -1,0 +1,153 @@
+// Clients that go away, servers that close, limits.
+import { request } from 'node:http';
+import type { Model } from '@quern/runtime';
+import { createHandler } from '../src/index.js';
+import { json, loadDemo, post, serving, until } from './serving.js';
+
+let model: Model;
+beforeAll(async () => {
+  model = await loadDemo(2);
+});
+afterAll(() => model.dispose());
+
+const chat = { messages: [{ role: 'user', content: 'Tell me a story.' }], ignore_eos: true, max_tokens: 200 };
+const all = () => model.stats().blocks;
+
+test('a client that goes away ends its generation: all blocks are free', async () => {
+  const server = await serving(model);
+  for (const stream of [true, false]) {
+    const abort = new AbortController();
+    const response = fetch(`${server.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ ...chat, stream }),
+      signal: abort.signal,
+    });
+    response.catch(() => {});
+    await until(() => model.stats().running > 0 || model.freeBlocks < all());
+    if (stream) await (await response).body!.getReader().read();
+    abort.abort();
+    await until(() => model.freeBlocks === all() && server.running === 0);
+    expect([model.freeBlocks, server.running]).toEqual([all(), 0]);
+  }
+  await server.close();
+});
+
+test('a client that does not read holds nobody up', async () => {
+  const server = await serving(model);
+  const url = new URL(`${server.url}/v1/chat/completions`);
+  const slow = request(url, { method: 'POST', headers: { 'content-type': 'application/json' } });
+  slow.on('response', (response) => response.pause());
+  slow.on('error', () => {});
+  slow.end(JSON.stringify({ ...chat, stream: true }));
+  await until(() => server.running > 0);
+  const other = await post(`${server.url}/v1/chat/completions`, { ...chat, max_tokens: 5 });
+  expect((await json(other)).usage.completion_tokens).toBe(5);
+  slow.destroy();
+  await until(() => server.running === 0);
+  await server.close();
+});
+
+test('a closing server ends running requests and refuses new ones', async () => {
+  const handler = createHandler({ models: { demo: model } });
+  const ask = (body: object) =>
+    handler.fetch(
+      new Request('http://x/v1/chat/completions', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      }),
+    );
+  const running = ask({ ...chat, max_tokens: 60 });
+  await until(() => handler.running === 1);
+  const drained = handler.drain();
+  expect((await handler.fetch(new Request('http://x/ready'))).status).toBe(503);
+  const refused = await ask(chat);
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
+  expect((await json(await running)).usage.completion_tokens).toBe(60);
+  await drained;
+  expect(handler.running).toBe(0);
+});
+
+test('a drain with a limit aborts what is left', async () => {
+  const handler = createHandler({ models: { demo: model } });
+  const body = JSON.stringify({ ...chat, stream: true });
+  const headers = { 'content-type': 'application/json' };
+  const response = await handler.fetch(
+    new Request('http://x/v1/chat/completions', { method: 'POST', headers, body }),
+  );
+  await response.body!.getReader().read(); // and no further
+  await handler.drain(10);
+  expect(handler.running).toBe(0);
+  await until(() => model.freeBlocks === all());
+  expect(model.freeBlocks).toBe(all());
+});
+
+test('too many requests: 429 and when to ask again', async () => {
+  const server = await serving(model, { requests: 1 });
+  const running = post(`${server.url}/v1/chat/completions`, chat);
+  await until(() => server.running === 1);
+  const refused = await post(`${server.url}/v1/chat/completions`, chat);
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1']);
+  expect((await json(refused)).error).toMatchObject({ type: 'rate_limit_error', code: 'too_many_requests' });
+  await running;
+  await server.close();
+});
+
+test('a request that takes too long: 504', async () => {
+  const server = await serving(model, { requestMs: 1 });
+  const response = await post(`${server.url}/v1/chat/completions`, chat);
+  expect([response.status, (await json(response)).error.code]).toEqual([504, 'timeout']);
+  await server.close();
+});
+
+test('bodies that are too large, with and without a length', async () => {
+  const server = await serving(model, { bodyBytes: 1000 });
+  const url = `${server.url}/v1/chat/completions`;
+  const text = JSON.stringify({ messages: [{ role: 'user', content: 'x'.repeat(2000) }] });
+  const counted = await post(url, text);
+  const parts = new ReadableStream({
+    start(controller) {
+      controller.enqueue(new TextEncoder().encode(text));
+      controller.close();
+    },
+  });
+  const headers = { 'content-type': 'application/json' };
+  const chunked = await fetch(url, { method: 'POST', headers, body: parts, duplex: 'half' } as RequestInit);
+  for (const response of [counted, chunked])
+    expect([response.status, (await json(response)).error.code]).toEqual([413, 'body_too_large']);
+  await server.close();
+});
+
+test('routes and methods that do not exist; health; metrics; one line of the log per request', async () => {
+  const lines: object[] = [];
+  const server = await serving(model, { log: (entry) => lines.push(entry) });
+  const status = async (path: string, method = 'GET') =>
+    (await fetch(`${server.url}${path}`, { method })).status;
+  expect(await status('/v1/nothing')).toBe(404);
+  expect(await status('/v1/chat/completions')).toBe(405);
+  expect(await status('/health')).toBe(200);
+  expect(await status('/ready')).toBe(200);
+  await post(`${server.url}/v1/completions`, { prompt: 'Once', max_tokens: 3 });
+  const metrics = await (await fetch(`${server.url}/metrics`)).text();
+  for (const name of [
+    'num_requests_running',
+    'kv_cache_usage_perc',
+    'prefix_cache_hits_total',
+    'generation_tokens_total',
+  ])
+    expect(metrics).toContain(`quern:${name}{model_name="demo"}`);
+  expect(metrics).toContain('quern:request_success_total{model_name="demo",finished_reason="length"} 1');
+  expect(lines).toMatchObject([
+    { method: 'POST', path: '/v1/completions', status: 200, ms: expect.any(Number) },
+  ]);
+  await server.close();
+});
+
+test('a port that is taken rejects', async () => {
+  const server = await serving(model);
+  await expect(serving(model, { port: Number(new URL(server.url).port) })).rejects.toMatchObject({
+    code: 'EADDRINUSE',
+  });
+  await server.close();
+});

@@ -1,0 +1,30 @@
+import { fileURLToPath } from 'node:url';
+import { loadModel, type Model } from '@quern/runtime';
+import { type RunningServer, type ServeOptions, serve } from '../src/index.js';
+
+const demo = fileURLToPath(new URL('../../demo-model/model/quern-demo.gguf', import.meta.url));
+
+/** The demo model, in a cache for several calls. */
+export const loadDemo = (sequences = 8): Promise<Model> =>
+  loadModel(demo, { backend: 'cpu', cache: 'paged', context: 256, sequences, onNotice: () => {} });
+
+/** A server on a free port of this machine. */
+export const serving = (model: Model, options: Partial<ServeOptions> = {}): Promise<RunningServer> =>
+  serve({ models: { demo: model }, port: 0, ...options });
+
+/** A request with a JSON body. */
+export const post = (url: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> =>
+  fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  });
+
+export const until = async (holds: () => boolean, ms = 5000): Promise<void> => {
+  const end = performance.now() + ms;
+  while (!holds() && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 5));
+};
+
+/** The body of a response; tests know its shape. */
+// biome-ignore lint/suspicious/noExplicitAny: checked by the tests' expectations
+export const json = async (response: Response): Promise<any> => response.json();
