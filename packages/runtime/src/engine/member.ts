@@ -177,10 +177,10 @@ export function headOf(members: readonly Member[], canDraw: boolean): SharedHead
 const weight = { none: 0, argmax: 1, sampled: 2, masked: 3, ranked: 4 } as const;
 
 function wantedHead({ head, draws, mask }: TokenChoice, canDraw: boolean): keyof typeof weight {
+  if (head === 'argmax' && !mask) return 'argmax';
   const isDevices = canDraw && (head === 'argmax' || draws !== undefined);
-  if (!isDevices) return head;
-  if (mask) return 'masked';
-  return head === 'argmax' ? 'argmax' : 'sampled';
+  if (!isDevices) return 'ranked';
+  return mask ? 'masked' : 'sampled';
 }
 
 /** The tokens that end a row of a chain: `noToken` and the end tokens of all members. */

@@ -32,11 +32,22 @@ export const greedy: TokenChoice = {
   accept() {},
 };
 
+/** Draws among the one likeliest token: no random word matters. */
+const likeliest: Draws = {
+  settings: Float32Array.of(1, 1, 1, Number.NEGATIVE_INFINITY), // top-k 1
+  peek() {},
+  take(token) {
+    needToken(token);
+    return token;
+  },
+};
+
 /**
- * The same choice with the head 'ranked', for the first token of a text. All logits are checked: broken weights (NaN)
- * show here, because the device finds a likeliest token even among NaN.
+ * The same choice for the first token of a text, where broken weights (NaN) must show: the op `argmax` finds a likeliest
+ * token even among NaN; the op `sample` and JavaScript do not.
  */
-export const firstChoice = (choice: TokenChoice): TokenChoice => ({ ...choice, head: 'ranked' });
+export const firstChoice = (choice: TokenChoice): TokenChoice =>
+  choice.head === 'argmax' ? { ...choice, head: 'ranked', draws: likeliest } : choice;
 
 /** Whether the options always take the likeliest token of the unchanged logits. */
 function isPlainGreedy(options: SamplingOptions): boolean {
