@@ -11,8 +11,10 @@ import { audio } from './routes/audio.js';
 import { chatCompletions } from './routes/chat-completions.js';
 import { completions } from './routes/completions.js';
 import { embeddings } from './routes/embeddings.js';
+import { anthropicError, countTokens, messages } from './routes/messages.js';
 import { listModels, showModel } from './routes/models.js';
 import { rerank } from './routes/rerank.js';
+import { responses } from './routes/responses.js';
 import { detokenize, tokenize } from './routes/tokens.js';
 
 /** Answers a request. The response of a stream calls `call.end` itself. */
@@ -21,6 +23,9 @@ type Route = (request: Request, context: ServerContext, call: Call) => Promise<R
 const routes: Readonly<Record<string, Route>> = {
   '/v1/chat/completions': chatCompletions,
   '/v1/completions': completions,
+  '/v1/responses': responses,
+  '/v1/messages': messages,
+  '/v1/messages/count_tokens': countTokens,
   '/v1/embeddings': embeddings,
   '/v1/rerank': rerank,
   '/tokenize': tokenize,
@@ -80,7 +85,7 @@ function appOf(context: ServerContext, calls: Calls): Hono {
   for (const [path, route] of Object.entries(audioRoutes))
     app.post(path, answerBy(route, context, calls, audioBytes));
   app.notFound((c) => respond(notFound(c)));
-  app.onError((error) => respond(toApiError(error)));
+  app.onError((error, c) => respond(toApiError(error), c.req.path));
   return app;
 }
 
@@ -94,7 +99,7 @@ function answerBy(route: Route, context: ServerContext, calls: Calls, mostBytes:
     try {
       response = await route(limitBody(c.req.raw, mostBytes), context, call);
     } catch (error) {
-      response = respond(call.explain(error));
+      response = respond(call.explain(error), c.req.path);
     }
     if (!isStream(response)) end();
     const entry = { id: call.id, method: c.req.method, path: c.req.path, status: response.status };
@@ -106,8 +111,11 @@ function answerBy(route: Route, context: ServerContext, calls: Calls, mostBytes:
 const isStream = (response: Response): boolean =>
   response.headers.get('content-type')?.startsWith('text/event-stream') === true;
 
-const respond = (error: ApiError): Response =>
-  Response.json(error.body, { status: error.status, headers: error.headers });
+/** Anthropic's route has errors of its own form. */
+const respond = (error: ApiError, path = ''): Response => {
+  const body = path.startsWith('/v1/messages') ? anthropicError(error) : error.body;
+  return Response.json(body, { status: error.status, headers: error.headers });
+};
 
 function notFound(c: Context): ApiError {
   const known = [...Object.keys(routes), ...Object.keys(audioRoutes), '/v1/models', '/health', '/metrics'];

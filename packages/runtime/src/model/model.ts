@@ -1,6 +1,7 @@
 import { type Backend, type BackendPlan, checkOptions, type DeviceProfile, type KvCache } from '@quern/core';
 import type { DecoderConfig, LanguageModel } from '@quern/models';
-import type { ChatMessage, ChatTemplate } from '../chat/index.js';
+import { encodeChatSchema } from '../chat/chat-template.js';
+import type { ChatMessage, ChatTemplate, EncodeChatOptions } from '../chat/index.js';
 import { needMessages } from '../chat/need-messages.js';
 import type { Engine, EngineStats } from '../engine/engine.js';
 import { badArgument, badOption, RuntimeError } from '../error.js';
@@ -141,6 +142,17 @@ export class Model {
     }
   }
 
+  /** The token ids of a chat's prompt, as `chat` computes them. Rejects as `chat` does. */
+  async chatTokens(
+    messages: readonly ChatMessage[],
+    options: EncodeChatOptions = {},
+  ): Promise<readonly number[]> {
+    this.needLive();
+    checkOptions('chatTokens', options, encodeChatSchema, badOption);
+    needMessages('chatTokens', messages, badArgument);
+    return (await chatPrompt(this.needTemplate(), messages, options, this.promptRules)).ids;
+  }
+
   /** @throws RuntimeError NO_TOKENIZER; TokenizerError BAD_ARGUMENT, BAD_OPTION */
   tokenize(text: string, options?: EncodeOptions): number[] {
     return needTokenizer(this.tokenizer).encode(text, options);
@@ -188,13 +200,16 @@ export class Model {
     return this.generation(options, needOpen, async () => {
       checkChat(options);
       needMessages('chat', messages, badArgument);
-      if (!this.chatTemplate)
-        throw new RuntimeError(
-          'NO_CHAT_TEMPLATE',
-          `${this.path} has no chat template, so it may not be a chat model: generate from plain text, or load it with chatTemplate: 'chatml', 'llama2', 'llama3', 'gemma', 'phi3', 'phi4-mini' or Jinja (--chat-template on the command line)`,
-        );
-      return chatPrompt(this.chatTemplate, messages, options, this.promptRules);
+      return chatPrompt(this.needTemplate(), messages, options, this.promptRules);
     });
+  }
+
+  private needTemplate(): ChatTemplate {
+    if (this.chatTemplate) return this.chatTemplate;
+    throw new RuntimeError(
+      'NO_CHAT_TEMPLATE',
+      `${this.path} has no chat template, so it may not be a chat model: generate from plain text, or load it with chatTemplate: 'chatml', 'llama2', 'llama3', 'gemma', 'phi3', 'phi4-mini' or Jinja (--chat-template on the command line)`,
+    );
   }
 
   private generation(

@@ -129,6 +129,7 @@ const calls: Readonly<Record<string, Call>> = {
     right: () => [chat, { maxTokens: 1 }],
     wrong: [no.messages, no.options],
   },
+  'model.chatTokens': { of: () => model, right: () => [chat, {}], wrong: [no.messages, no.plain] },
   'model.logits': { of: () => model, right: () => [[3]], wrong: [no.ids, no.options] },
   'model.tokenize': { of: () => model, right: () => ['a'], wrong: [no.text, no.plain] },
   'model.detokenize': { of: () => model, right: () => [[3]], wrong: [no.tokens, no.plain] },
@@ -265,6 +266,7 @@ test.each([
     'draftOf',
     'draftFor',
     'needLive',
+    'needTemplate',
   ];
   const private_ = [...inner, 'stats', 'compute', 'tokensOf', 'prefixOf', 'idsOf', 'fragments'];
   const known = (method: string) => `${name}.${method}` in calls || private_.includes(method);

@@ -6,6 +6,9 @@ import type { NamedModel } from '../models.js';
 /** What happens while an answer is generated. */
 export type TurnEvent =
   | { readonly type: 'text'; readonly text: string; readonly logprobs: readonly TokenLogprobs[] | undefined }
+  | { readonly type: 'thinking'; readonly text: string }
+  | { readonly type: 'call'; readonly index: number; readonly id: string; readonly name: string }
+  | { readonly type: 'arguments'; readonly index: number; readonly text: string }
   | { readonly type: 'end'; readonly result: GenerationResult };
 
 /** A text that is generated: from a chat, or from a prompt. */

@@ -13,6 +13,7 @@ export function usageOf(results: readonly GenerationResult[]) {
 }
 
 /** Why an answer ended, in OpenAI's words. */
-export function finishReason({ reason }: Pick<GenerationResult, 'reason'>): 'stop' | 'length' {
-  return reason === 'length' || reason === 'context' || reason === 'abort' ? 'length' : 'stop';
+export function finishReason({ reason }: GenerationResult, calls = false): 'stop' | 'length' | 'tool_calls' {
+  if (reason === 'length' || reason === 'context' || reason === 'abort') return 'length';
+  return calls ? 'tool_calls' : 'stop';
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { ChatOptions, GenerationResult, TokenLogprobs } from '@quern/runtime';
+import type { ChatOptions, GenerationResult } from '@quern/runtime';
+import { type Answer, collect } from '../chat/collect.js';
 import { interleave } from '../chat/interleave.js';
 import { chatLogprobs } from '../chat/logprobs.js';
 import { answer, type TurnEvent, turn } from '../chat/turn.js';
@@ -26,7 +27,7 @@ export async function chatCompletions(
   const served = modelFor(context.options.models, 'generation', body.model);
   const turns = turnsOf(body, served, context, call);
   const head = { id: `chatcmpl-${randomUUID()}`, created: Math.floor(Date.now() / 1000), model: served.name };
-  if (!body.stream) return Response.json(await whole(turns, served, head));
+  if (!body.stream) return Response.json(await whole(turns, served, head, body.logprobs === true));
   return eventStream(chunks(turns, body, served, head), call);
 }
 
@@ -58,52 +59,72 @@ function optionsOf(body: ChatRequest, { model }: Served): ChatOptions {
   };
 }
 
-async function whole(turns: readonly AsyncIterable<TurnEvent>[], { model }: Served, head: Head) {
-  const answers = turns.map(() => ({ text: '', logprobs: undefined as TokenLogprobs[] | undefined }));
-  const results: GenerationResult[] = [];
-  for await (const [index, each] of interleave(turns)) {
-    const own = answers[index]!;
-    if (each.type === 'end') results[index] = each.result;
-    else {
-      own.text += each.text;
-      if (each.logprobs) own.logprobs = [...(own.logprobs ?? []), ...each.logprobs];
-    }
-  }
-  const choices = answers.map(({ text, logprobs }, index) => ({
+async function whole(
+  turns: readonly AsyncIterable<TurnEvent>[],
+  { model }: Served,
+  head: Head,
+  noted: boolean,
+) {
+  const answers = await collect(turns);
+  const choices = answers.map((each, index) => ({
     index,
-    message: { role: 'assistant', content: text, refusal: null },
-    logprobs: chatLogprobs(model, logprobs) ?? null,
-    finish_reason: finishReason(results[index]!),
+    message: messageOf(each),
+    logprobs: noted ? chatLogprobs(model, each.logprobs) : null,
+    finish_reason: finishReason(each.result, each.calls.length > 0),
   }));
-  return { ...head, object: 'chat.completion', choices, usage: usageOf(results) };
+  const usage = usageOf(answers.map(({ result }) => result));
+  return { ...head, object: 'chat.completion', choices, usage };
 }
+
+const messageOf = ({ text, thinking, calls }: Answer) => ({
+  role: 'assistant',
+  content: text === '' && calls.length > 0 ? null : text,
+  refusal: null,
+  ...(thinking !== '' && thoughts(thinking)),
+  ...(calls.length > 0 && {
+    tool_calls: calls.map(({ id, name, arguments: args }) => ({
+      id,
+      type: 'function',
+      function: { name, arguments: args },
+    })),
+  }),
+});
+
+/** Under both names that clients read. */
+const thoughts = (text: string) => ({ reasoning_content: text, reasoning: text });
 
 async function* chunks(
   turns: readonly AsyncIterable<TurnEvent>[],
-  { stream_options }: ChatRequest,
+  { stream_options, logprobs }: ChatRequest,
   { model }: Served,
   head: Head,
 ): AsyncGenerator<string> {
   const withUsage = stream_options?.include_usage === true;
   const chunk = (choices: readonly object[], usage?: object) =>
     event({ ...head, object: 'chat.completion.chunk', choices, ...(withUsage && { usage: usage ?? null }) });
+  const choice = (index: number, delta: object, more: object = {}) =>
+    chunk([{ index, delta, finish_reason: null, ...more }]);
   const results: GenerationResult[] = [];
-  for (const index of turns.keys()) yield chunk([choice(index, { role: 'assistant', content: '' })]);
+  const calls = new Set<number>();
+  const noted = (each: Extract<TurnEvent, { type: 'text' }>) =>
+    logprobs ? { logprobs: chatLogprobs(model, each.logprobs) } : {};
+  for (const index of turns.keys()) yield choice(index, { role: 'assistant', content: '' });
   for await (const [index, each] of interleave(turns)) {
+    if (each.type === 'call') calls.add(index);
     if (each.type === 'end') {
       results[index] = each.result;
-      yield chunk([choice(index, {}, finishReason(each.result))]);
-    } else
-      yield chunk([
-        { ...choice(index, { content: each.text }), logprobs: chatLogprobs(model, each.logprobs) ?? null },
-      ]);
+      yield choice(index, {}, { finish_reason: finishReason(each.result, calls.has(index)) });
+    } else if (each.type === 'text') yield choice(index, { content: each.text }, noted(each));
+    else yield choice(index, deltaOf(each));
   }
   if (withUsage) yield chunk([], usageOf(results));
   yield event('[DONE]');
 }
 
-const choice = (index: number, delta: object, finish_reason: string | null = null) => ({
-  index,
-  delta,
-  finish_reason,
-});
+function deltaOf(each: Exclude<TurnEvent, { type: 'text' | 'end' }>) {
+  if (each.type === 'thinking') return thoughts(each.text);
+  const { index } = each;
+  if (each.type === 'arguments') return { tool_calls: [{ index, function: { arguments: each.text } }] };
+  const { id, name } = each;
+  return { tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] };
+}

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { GenerationResult, TokenLogprobs } from '@quern/runtime';
+import { collect } from '../chat/collect.js';
 import { interleave } from '../chat/interleave.js';
 import { textLogprobs } from '../chat/logprobs.js';
 import { continuation, type TurnEvent, turn } from '../chat/turn.js';
@@ -34,7 +35,8 @@ export async function completions(request: Request, context: ServerContext, call
   const turns = turnsOf(body, served, context, call);
   const head = { id: `cmpl-${randomUUID()}`, created: Math.floor(Date.now() / 1000), model: served.name };
   const before = body.echo ? promptsOf(body).flatMap((prompt) => repeat(textOf(prompt, served), body.n)) : [];
-  if (!body.stream) return Response.json(await whole(turns, served, head, before));
+  if (!body.stream)
+    return Response.json(await whole(turns, served, head, before, body.logprobs !== undefined));
   return eventStream(chunks(turns, body, served, head, before), call);
 }
 
@@ -61,27 +63,20 @@ async function whole(
   { model }: Served,
   head: Head,
   before: readonly string[],
+  noted: boolean,
 ) {
-  const answers = turns.map((_, i) => ({
-    text: before[i] ?? '',
-    logprobs: undefined as TokenLogprobs[] | undefined,
-  }));
-  const results: GenerationResult[] = [];
-  for await (const [index, each] of interleave(turns)) {
-    const own = answers[index]!;
-    if (each.type === 'end') results[index] = each.result;
-    else {
-      own.text += each.text;
-      if (each.logprobs) own.logprobs = [...(own.logprobs ?? []), ...each.logprobs];
-    }
-  }
-  const choices = answers.map(({ text, logprobs }, index) => ({
-    index,
-    text,
-    logprobs: textLogprobs(model, logprobs, before[index]?.length ?? 0),
-    finish_reason: finishReason(results[index]!),
-  }));
-  return { ...head, object: 'text_completion', choices, usage: usageOf(results) };
+  const answers = await collect(turns);
+  const choices = answers.map(({ text, logprobs, result }, index) => {
+    const echoed = before[index] ?? '';
+    return {
+      index,
+      text: echoed + text,
+      logprobs: noted ? textLogprobs(model, logprobs, echoed.length) : null,
+      finish_reason: finishReason(result),
+    };
+  });
+  const usage = usageOf(answers.map(({ result }) => result));
+  return { ...head, object: 'text_completion', choices, usage };
 }
 
 async function* chunks(
@@ -106,7 +101,7 @@ async function* chunks(
     if (each.type === 'end') {
       results[index] = each.result;
       yield chunk([{ index, text: '', logprobs: null, finish_reason: finishReason(each.result) }]);
-    } else yield chunk([choice(index, each.text, each.logprobs)]);
+    } else if (each.type === 'text') yield chunk([choice(index, each.text, each.logprobs)]);
   }
   if (withUsage) yield chunk([], usageOf(results));
   yield event('[DONE]');

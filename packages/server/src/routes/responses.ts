@@ -1,0 +1,146 @@
+import { randomUUID } from 'node:crypto';
+import type { GenerationResult } from '@quern/runtime';
+import { type Block, type BlockEvent, blocksOf, wholeAnswer } from '../chat/blocks.js';
+import { answer, type TurnEvent, turn } from '../chat/turn.js';
+import type { Call, ServerContext } from '../context.js';
+import { modelFor } from '../models.js';
+import { samplingOptions } from '../requests/generate-options.js';
+import { needMaxTokens } from '../requests/max-tokens.js';
+import { parse, readJson } from '../requests/parse.js';
+import {
+  conversationOf,
+  type ResponsesRequest,
+  responsesRequest,
+  structureOfText,
+} from '../requests/responses.js';
+import { event, eventStream } from '../sse.js';
+
+/** POST /v1/responses, without a store */
+export async function responses(request: Request, context: ServerContext, call: Call): Promise<Response> {
+  const body = parse(responsesRequest, await readJson(request));
+  const served = modelFor(context.options.models, 'generation', body.model);
+  needMaxTokens(body.max_output_tokens, served.model, 'max_output_tokens');
+  const options = {
+    ...samplingOptions(body),
+    ...structureOfText(body),
+    maxTokens: body.max_output_tokens,
+    signal: call.signal,
+  };
+  const events = turn(served, answer(conversationOf(body), options), context.metrics);
+  const head = headOf(body, served.name);
+  if (body.stream) return eventStream(streamOf(events, head), call);
+  const { blocks, result } = await wholeAnswer(events);
+  return Response.json(ended(head, blocks, result));
+}
+
+const headOf = (body: ResponsesRequest, model: string) => ({
+  id: `resp_${randomUUID()}`,
+  object: 'response',
+  created_at: Math.floor(Date.now() / 1000),
+  model,
+  instructions: body.instructions ?? null,
+  max_output_tokens: body.max_output_tokens ?? null,
+  temperature: body.temperature ?? 1,
+  top_p: body.top_p ?? 1,
+  parallel_tool_calls: body.parallel_tool_calls ?? true,
+  tool_choice: 'auto',
+  tools: [],
+  text: { format: body.text?.format ?? { type: 'text' } },
+  metadata: {},
+  previous_response_id: null,
+  store: false,
+  error: null,
+});
+
+type Head = ReturnType<typeof headOf>;
+
+function ended(
+  head: Head,
+  blocks: readonly Block[],
+  { reason, promptTokens, cachedTokens, tokens }: GenerationResult,
+) {
+  const isCut = reason === 'length' || reason === 'context';
+  return {
+    ...head,
+    status: isCut ? 'incomplete' : 'completed',
+    incomplete_details: isCut ? { reason: 'max_output_tokens' } : null,
+    output: blocks.map((block) => item(head, block, 'completed')),
+    usage: {
+      input_tokens: promptTokens,
+      input_tokens_details: { cached_tokens: cachedTokens },
+      output_tokens: tokens.length,
+      output_tokens_details: { reasoning_tokens: 0 },
+      total_tokens: promptTokens + tokens.length,
+    },
+  };
+}
+
+/** A block as an item of the output. */
+function item(head: Head, block: Block, status: 'in_progress' | 'completed') {
+  const id = idOf(head, block);
+  const { kind, name, text } = block;
+  if (kind === 'call') return { type: 'function_call', id, call_id: block.id, name, arguments: text, status };
+  if (kind === 'thinking')
+    return { type: 'reasoning', id, summary: [], content: [{ type: 'reasoning_text', text }], status };
+  const content = status === 'completed' ? [part(text)] : [];
+  return { type: 'message', id, role: 'assistant', content, status };
+}
+
+const part = (text: string) => ({ type: 'output_text', text, annotations: [], logprobs: [] });
+
+const prefixes = { text: 'msg', thinking: 'rs', call: 'fc' } as const;
+const idOf = ({ id }: Head, { kind, index }: Block): string => `${prefixes[kind]}_${id.slice(5)}_${index}`;
+
+async function* streamOf(events: AsyncIterable<TurnEvent>, head: Head): AsyncGenerator<string> {
+  let number = 0;
+  const send = ([type, data]: Named) => event({ type, sequence_number: number++, ...data }, type);
+  const begun = { ...head, status: 'in_progress', incomplete_details: null, output: [], usage: null };
+  yield send(['response.created', { response: begun }]);
+  yield send(['response.in_progress', { response: begun }]);
+  for await (const each of blocksOf(events)) for (const one of eventsOf(each, head)) yield send(one);
+}
+
+type Named = readonly [type: string, data: object];
+
+function eventsOf(each: BlockEvent, head: Head): Named[] {
+  if (each.type === 'end') {
+    const response = ended(head, each.blocks, each.result);
+    return [[response.status === 'completed' ? 'response.completed' : 'response.incomplete', { response }]];
+  }
+  const { block } = each;
+  const at = { item_id: idOf(head, block), output_index: block.index };
+  const whole = { output_index: block.index, item: item(head, block, 'completed') };
+  const content = { ...at, content_index: 0 };
+  if (each.type === 'open')
+    return [
+      ['response.output_item.added', { output_index: block.index, item: item(head, block, 'in_progress') }],
+      ...(block.kind === 'text'
+        ? [['response.content_part.added', { ...content, part: part('') }] as const]
+        : []),
+    ];
+  if (each.type === 'delta')
+    return [
+      [
+        `response.${names[block.kind]}.delta`,
+        {
+          ...(block.kind === 'call' ? at : content),
+          delta: each.text,
+          ...(block.kind === 'text' && { logprobs: [] }),
+        },
+      ],
+    ];
+  const done: Named[] =
+    block.kind === 'call'
+      ? [['response.function_call_arguments.done', { ...at, name: block.name, arguments: block.text }]]
+      : [
+          [
+            `response.${names[block.kind]}.done`,
+            { ...content, text: block.text, ...(block.kind === 'text' && { logprobs: [] }) },
+          ],
+        ];
+  if (block.kind === 'text')
+    done.push(['response.content_part.done', { ...content, part: part(block.text) }]);
+  return [...done, ['response.output_item.done', whole]];
+}
+
+const names = { text: 'output_text', thinking: 'reasoning_text', call: 'function_call_arguments' } as const;

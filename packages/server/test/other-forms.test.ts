@@ -1,0 +1,145 @@
+// Anthropic's client, and OpenAI's responses.
+import Anthropic from '@anthropic-ai/sdk';
+import type { Model } from '@quern/runtime';
+import OpenAI from 'openai';
+import type { RunningServer } from '../src/index.js';
+import { loadDemo, serving } from './serving.js';
+
+let model: Model;
+let server: RunningServer;
+beforeAll(async () => {
+  model = await loadDemo();
+  server = await serving(model, { apiKeys: ['secret'] });
+});
+afterAll(async () => {
+  await server.close();
+  model.dispose();
+});
+
+describe('Anthropic’s messages', () => {
+  const client = () => new Anthropic({ baseURL: server.url, apiKey: 'secret', maxRetries: 0 });
+  const ask = {
+    model: 'demo',
+    max_tokens: 12,
+    temperature: 0,
+    messages: [
+      { role: 'user' as const, content: [{ type: 'text' as const, text: 'Tell me a story about a fox.' }] },
+    ],
+  };
+
+  test('whole and streamed: the same text, usage, reasons', async () => {
+    const message = await client().messages.create(ask);
+    expect(message).toMatchObject({
+      type: 'message',
+      role: 'assistant',
+      model: 'demo',
+      stop_reason: 'max_tokens',
+    });
+    expect(message.usage.output_tokens).toBe(12);
+    const [block] = message.content;
+    const stream = client().messages.stream(ask);
+    let text = '';
+    stream.on('text', (delta) => {
+      text += delta;
+    });
+    const last = await stream.finalMessage();
+    expect(last.content).toMatchObject([{ type: 'text', text }]);
+    expect(block).toMatchObject({ type: 'text', text });
+    expect(last.usage.output_tokens).toBe(12);
+    expect(last.usage.input_tokens + last.usage.cache_read_input_tokens!).toBe(
+      message.usage.input_tokens + message.usage.cache_read_input_tokens!,
+    );
+  });
+
+  test('the number of tokens of a prompt', async () => {
+    const { max_tokens: _, temperature: __, ...prompt } = ask;
+    const { input_tokens } = await client().messages.countTokens(prompt);
+    const { usage } = await client().messages.create(ask);
+    expect(input_tokens).toBe(usage.input_tokens + usage.cache_read_input_tokens!);
+  });
+
+  test('errors have Anthropic’s shape', async () => {
+    await expect(client().messages.create({ ...ask, model: 'none' })).rejects.toMatchObject({
+      status: 404,
+      error: {
+        type: 'error',
+        error: { type: 'not_found_error', message: expect.stringContaining('"none"') },
+      },
+    });
+    const image = { type: 'image' as const, source: { type: 'url' as const, url: 'https://x' } };
+    await expect(
+      client().messages.create({ ...ask, messages: [{ role: 'user', content: [image] }] }),
+    ).rejects.toMatchObject({
+      status: 400,
+      error: { error: { type: 'invalid_request_error' } },
+    });
+  });
+});
+
+describe('OpenAI’s responses', () => {
+  const client = () => new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'secret', maxRetries: 0 });
+  const ask = { model: 'demo', input: 'Tell me a story about a fox.', temperature: 0, max_output_tokens: 12 };
+
+  test('whole and streamed: the same text', async () => {
+    const response = await client().responses.create(ask);
+    expect(response).toMatchObject({
+      status: 'incomplete',
+      incomplete_details: { reason: 'max_output_tokens' },
+      usage: { output_tokens: 12 },
+    });
+    const types: string[] = [];
+    let text = '';
+    for await (const event of await client().responses.create({ ...ask, stream: true })) {
+      expect(event.sequence_number).toBe(types.length);
+      types.push(event.type);
+      if (event.type === 'response.output_text.delta') text += event.delta;
+    }
+    expect(text).toBe(response.output_text);
+    expect(types.filter((type) => !type.endsWith('delta'))).toEqual([
+      'response.created',
+      'response.in_progress',
+      'response.output_item.added',
+      'response.content_part.added',
+      'response.output_text.done',
+      'response.content_part.done',
+      'response.output_item.done',
+      'response.incomplete',
+    ]);
+  });
+
+  test('a conversation, a schema', async () => {
+    const schema = {
+      type: 'object',
+      properties: { n: { enum: [1, 2] } },
+      required: ['n'],
+      additionalProperties: false,
+    };
+    const { output_text } = await client().responses.create({
+      ...ask,
+      max_output_tokens: 40,
+      input: [
+        { role: 'user', content: 'Hello' },
+        { role: 'assistant', content: 'Hi' },
+        { role: 'user', content: [{ type: 'input_text', text: 'A number?' }] },
+      ],
+      text: { format: { type: 'json_schema', name: 'n', schema } },
+    });
+    expect(JSON.parse(output_text)).toEqual({ n: expect.any(Number) });
+  });
+
+  test('instructions that the template would not show are refused', async () => {
+    await expect(client().responses.create({ ...ask, instructions: 'Be brief.' })).rejects.toMatchObject({
+      status: 400,
+      message: expect.stringContaining('ignores system messages'),
+    });
+  });
+
+  test('what needs a store is refused by name', async () => {
+    await expect(client().responses.create({ ...ask, previous_response_id: 'resp_1' })).rejects.toMatchObject(
+      {
+        status: 400,
+        param: 'previous_response_id',
+      },
+    );
+  });
+});
