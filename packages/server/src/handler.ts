@@ -13,6 +13,7 @@ import { completions } from './routes/completions.js';
 import { embeddings } from './routes/embeddings.js';
 import { anthropicError, countTokens, messages } from './routes/messages.js';
 import { listModels, showModel } from './routes/models.js';
+import { pageFile } from './routes/page.js';
 import { rerank } from './routes/rerank.js';
 import { responses } from './routes/responses.js';
 import { detokenize, tokenize } from './routes/tokens.js';
@@ -67,6 +68,8 @@ function appOf(context: ServerContext, calls: Calls): Hono {
   const access = new Access(options.apiKeys);
   const app = new Hono();
   if (options.cors !== undefined) app.use(cors({ origin: options.cors as string | string[] }));
+  app.get('/', () => pageFile('index.html'));
+  app.get('/page/:file', (c) => pageFile(c.req.param('file')));
   app.get('/health', () => Response.json({ status: 'ok' }));
   app.get('/ready', () => Response.json({ ready: calls.isReady }, { status: calls.isReady ? 200 : 503 }));
   app.use(async (c, next) => {

@@ -1,0 +1,24 @@
+/** A new element with text or children. */
+export function element(name, properties = {}, ...children) {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...children);
+  return made;
+}
+
+/** A table with a head. */
+export function table(head, rows) {
+  const cells = (name, values) =>
+    values.map((value) =>
+      element(
+        name,
+        { className: typeof value === 'number' ? 'number' : '' },
+        typeof value === 'number' ? value.toFixed(3) : value,
+      ),
+    );
+  return element(
+    'table',
+    {},
+    element('thead', {}, element('tr', {}, ...cells('th', head))),
+    element('tbody', {}, ...rows.map((row) => element('tr', {}, ...cells('td', row)))),
+  );
+}

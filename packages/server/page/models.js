@@ -1,0 +1,35 @@
+import { get, showingProblems } from './api.js';
+import { element, table } from './elements.js';
+
+const lists = { generation: 'model', embedding: 'embedding-model', speech: 'speech-model' };
+const tabs = { generation: 'tab-chat', embedding: 'tab-embeddings', speech: 'tab-speech' };
+
+/** The layers of a model on its backends, and the memory that they take. */
+function planOf({ plan = [] }) {
+  return plan
+    .map(({ backend, firstLayer, endLayer, precision, memory }) => {
+      const megabytes = (memory.weights + memory.activations + memory.cache) / 1e6;
+      return `layers ${firstLayer} to ${endLayer - 1} on ${backend} (${precision}), ${megabytes.toFixed(0)} MB`;
+    })
+    .join('; ');
+}
+
+/** Fills the lists of models. A view without a model is disabled. */
+export const showModels = () =>
+  showingProblems(async () => {
+    const { data } = await (await get('v1/models')).json();
+    for (const [kind, id] of Object.entries(lists)) {
+      const names = data.filter((model) => model.kind === kind).map((model) => model.id);
+      document
+        .getElementById(id)
+        .replaceChildren(...names.map((name) => element('option', { value: name, textContent: name })));
+      document.getElementById(tabs[kind]).disabled = names.length === 0;
+    }
+    const rows = data.map((model) => [
+      model.id,
+      model.kind,
+      String(model.max_model_len ?? ''),
+      planOf(model),
+    ]);
+    document.getElementById('models').replaceChildren(table(['model', 'kind', 'context', 'plan'], rows));
+  });

@@ -1,0 +1,29 @@
+import { readFile } from 'node:fs/promises';
+import { dirname, extname, join } from 'node:path';
+import { ApiError } from '../errors.js';
+import { here } from '../here.js';
+
+const folder = join(dirname(here), '..', 'page');
+
+const types: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+const headers = {
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cache-control': 'no-cache',
+};
+
+/** A file of the page. @throws ApiError 404 */
+export async function pageFile(name: string): Promise<Response> {
+  const type = /^[a-z]+\.[a-z]+$/.test(name) ? types[extname(name)] : undefined;
+  const bytes = type && (await readFile(join(folder, name)).catch(() => undefined));
+  if (!type || !bytes) throw new ApiError(404, `the page has no file ${name}`, null, 'unknown_route');
+  return new Response(new Uint8Array(bytes), { headers: { ...headers, 'content-type': type } });
+}

@@ -1,0 +1,103 @@
+// The page in headless Chromium. Debian's package `chromium`; without a browser the tests are skipped.
+import { existsSync } from 'node:fs';
+import type { Model } from '@quern/runtime';
+import { type Browser, launch, type Page } from 'puppeteer-core';
+import type { RunningServer } from '../src/index.js';
+import { loadDemo, serving, until } from './serving.js';
+
+const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
+  existsSync,
+);
+const describeBrowser = executablePath ? describe : describe.skip;
+if (!executablePath) console.warn('the tests of the page are skipped: there is no Chromium');
+
+describeBrowser('the page', () => {
+  let model: Model;
+  let server: RunningServer;
+  let browser: Browser;
+  let page: Page;
+  const faults: string[] = [];
+
+  beforeAll(async () => {
+    model = await loadDemo();
+    server = await serving(model);
+    browser = await launch({ executablePath: executablePath!, args: ['--no-sandbox', '--disable-gpu'] });
+    page = await browser.newPage();
+    page.on('pageerror', (error) => faults.push(String(error)));
+    page.on('console', (message) => {
+      if (message.type() === 'error') faults.push(message.text());
+    });
+    await page.goto(server.url);
+    await page.waitForSelector('#model option');
+  }, 60_000);
+
+  afterAll(async () => {
+    await browser?.close();
+    await server?.close();
+    model?.dispose();
+  });
+
+  const text = (selector: string) => page.$eval(selector, (element) => element.textContent ?? '');
+  // Scripts of the page are texts: this file knows no types of browsers.
+  const evaluate = (script: string): Promise<unknown> => page.evaluate(script);
+  const has = (selector: string, wanted: RegExp) =>
+    page.waitForFunction(`${wanted}.test(document.querySelector('${selector}')?.textContent ?? '')`, {
+      timeout: 10_000,
+    });
+  const set = (selector: string, value: string) =>
+    evaluate(`document.querySelector('${selector}').value = ${JSON.stringify(value)}`);
+
+  test('a chat, by the keyboard alone', async () => {
+    await set('[name=max_tokens]', '12');
+    await set('[name=temperature]', '0');
+    await page.focus('#prompt');
+    await page.keyboard.type('Tell me a story.');
+    await page.keyboard.press('Enter');
+    await has('#speed', /^12 tokens/);
+    const options = { temperature: 0, topK: 0, topP: 0.95, minP: 0, maxTokens: 12 };
+    const expected = await model.chat([{ role: 'user', content: 'Tell me a story.' }], options).result;
+    expect(await text('#messages li.assistant span:last-child')).toBe(expected.text);
+    expect(await evaluate('document.activeElement?.id')).toBe('prompt');
+  });
+
+  test('stop ends an answer; its room is free', async () => {
+    await set('[name=max_tokens]', '200');
+    await set('[name=temperature]', '1.5');
+    await page.type('#prompt', 'A long one.');
+    await page.click('#send');
+    await page.waitForSelector('#stop:not(:disabled)');
+    await page.click('#stop');
+    await page.waitForSelector('#stop:disabled');
+    await until(() => model.freeBlocks === model.stats().blocks);
+    expect(model.freeBlocks).toBe(model.stats().blocks);
+  });
+
+  test('structured output, and what is wrong with a schema', async () => {
+    await page.click('#clear');
+    await set('[name=max_tokens]', '40');
+    await set('[name=schema]', '{"type": "array", "items": {"type": "boolean"}, "maxItems": 2}');
+    await page.type('#prompt', 'Yes?');
+    await page.click('#send');
+    await has('#messages li.assistant', /\]/);
+    expect(JSON.parse(await text('#messages li.assistant span:last-child'))).toEqual(expect.any(Array));
+    await page.waitForSelector('#send:not(:disabled)');
+    await set('[name=schema]', '{');
+    await page.type('#prompt', 'Again');
+    await page.click('#send');
+    await has('#problem', /the schema is not JSON/);
+    await set('[name=schema]', '');
+  });
+
+  test('arrow keys move between views; the server’s plan and figures', async () => {
+    expect(await evaluate("document.querySelector('#tab-embeddings').disabled")).toBe(true);
+    await page.focus('#tab-chat');
+    await page.keyboard.press('ArrowLeft');
+    expect(await evaluate("document.querySelector('#view-server').hidden")).toBe(false);
+    await has('#models', /demo.*layers 0 to 4 on cpu/);
+    await has('#now', /generated tokens\d+/);
+  });
+
+  test('nothing failed, and the policy of the page was kept', () => {
+    expect(faults).toEqual([]);
+  });
+});
