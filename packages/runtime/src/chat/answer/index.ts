@@ -1,0 +1,4 @@
+export { AnswerParser, type AnswerParserOptions } from './answer-parser.js';
+export { type CallFormat, callFormatOf, callFormats } from './call-formats.js';
+export type { AnswerTool } from './call-output.js';
+export type { AnswerCall, AnswerEvent } from './events.js';
