@@ -13,6 +13,10 @@ export interface CallForm {
   readonly marks: readonly string[];
   /** Marks that are part of the call itself; one character each. */
   readonly readAgain: readonly string[];
+  /** Further marks that may be tokens of their own. */
+  readonly inner: readonly string[];
+  /** Templates of this family refuse messages with several calls. */
+  readonly oneCallPerMessage?: true;
   open(sink: CallSink, mark: string): CallReader;
 }
 
@@ -26,6 +30,7 @@ export const CALL_FORMS = {
     announcedBy: [['[TOOL_CALLS]', '[ARGS]']],
     marks: ['[TOOL_CALLS]'],
     readAgain: [],
+    inner: ['[ARGS]', '[CALL_ID]'],
     open: (sink, mark) => new MistralCalls(sink, mark),
   },
   /** `[TOOL_CALLS][{"name": …, "arguments": {…}}, …]` */
@@ -33,6 +38,7 @@ export const CALL_FORMS = {
     announcedBy: [['[TOOL_CALLS]']],
     marks: ['[TOOL_CALLS]'],
     readAgain: [],
+    inner: ['[ARGS]', '[CALL_ID]'],
     open: (sink, mark) => new MistralCalls(sink, mark),
   },
   /** `<tool_call><function=name><parameter=key>…` */
@@ -40,6 +46,7 @@ export const CALL_FORMS = {
     announcedBy: [['<function=', '<parameter=']],
     marks: QwenCoderCalls.marks,
     readAgain: [],
+    inner: ['</tool_call>'],
     open: (sink, mark) => new QwenCoderCalls(sink, mark),
   },
   /** `<tool_call>{"name": …, "arguments": {…}}</tool_call>`: Hermes, Qwen 2.5 and 3, and many others */
@@ -47,6 +54,7 @@ export const CALL_FORMS = {
     announcedBy: [['<tool_call>']],
     marks: ['<tool_call>'],
     readAgain: [],
+    inner: ['</tool_call>'],
     open: (sink, mark) => new ObjectCalls(sink, hermes, mark),
   },
   /** `[name(key=value, …), …]`: Llama 3.2 and 4 */
@@ -54,6 +62,7 @@ export const CALL_FORMS = {
     announcedBy: [['[func_name1(']],
     marks: ['['],
     readAgain: [],
+    inner: [],
     open: (sink, mark) => new PythonCalls(sink, mark),
   },
   /** `{"name": …, "parameters": {…}}`, also behind `<|python_tag|>`: Llama 3.1 to 3.3 */
@@ -64,6 +73,8 @@ export const CALL_FORMS = {
     ],
     marks: ['{', PYTHON_TAG],
     readAgain: ['{'],
+    inner: [],
+    oneCallPerMessage: true,
     open: (sink, mark) => (mark === PYTHON_TAG ? new PythonTagCalls(sink, mark) : bareCalls(sink)),
   },
 } as const satisfies Readonly<Record<string, CallForm>>;
@@ -92,3 +103,15 @@ export function thinkingVariable(source: string): string | undefined {
 
 /** Whether a prompt ends inside of thoughts: the template has opened them. */
 export const opensThinking = (prompt: string): boolean => prompt.trimEnd().endsWith('<think>');
+
+/** Strings that the parser of a family must see, also where they are control tokens. */
+export const marksOf = (format: CallFormat): readonly string[] => [
+  ...CALL_FORMS[format].marks,
+  ...CALL_FORMS[format].inner,
+];
+
+export const thinkingMarks: readonly string[] = ['<think>', '</think>'];
+
+/** Whether templates of a family refuse messages with several calls. */
+export const takesOneCall = (format: CallFormat): boolean =>
+  (CALL_FORMS[format] as CallForm).oneCallPerMessage === true;
