@@ -94,7 +94,7 @@ export type { EngineStats } from './engine/engine.js';
 export { RuntimeError, type RuntimeErrorCode } from './error.js';
 export { type Perplexity, type PerplexityOptions, perplexity } from './evaluation/perplexity.js';
 export { ChatGeneration } from './generation/chat-generation.js';
-export type { CallPiece, ChatEndReason, ChatPiece, ChatResult } from './generation/chat-result.js';
+export type { CallPiece, ChatPiece, ChatResult } from './generation/chat-result.js';
 export type {
   ChatOptions,
   EndReason,

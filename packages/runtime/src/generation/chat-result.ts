@@ -1,6 +1,6 @@
 import type { AnswerCall } from '../chat/answer/index.js';
 import type { ChatMessage } from '../chat/index.js';
-import type { EndReason, GenerationPiece, GenerationResult } from './generate-options.js';
+import type { GenerationPiece, GenerationResult } from './generate-options.js';
 
 /** A part of a call of a tool. */
 export interface CallPiece {
@@ -21,15 +21,11 @@ export interface ChatPiece extends GenerationPiece {
   readonly calls: readonly CallPiece[];
 }
 
-/** Why an answer ended. 'calls': with calls of tools that the caller is to run. */
-export type ChatEndReason = EndReason | 'calls';
-
 /**
  * The result of an ended chat. Where tools ran, it covers all answers: their texts with an empty line between them, and
  * sums. `reason` and `value` are of the last one.
  */
-export interface ChatResult<Value = unknown> extends Omit<GenerationResult<Value>, 'reason'> {
-  readonly reason: ChatEndReason;
+export interface ChatResult<Value = unknown> extends GenerationResult<Value> {
   readonly thinking: string;
   /** `arguments`: JSON text of an object, unless the answer was cut or the model wrote no JSON. */
   readonly calls: readonly AnswerCall[];

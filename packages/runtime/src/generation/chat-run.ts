@@ -2,9 +2,9 @@ import { onAbort } from '@quern/core';
 import type { AnswerCall } from '../chat/answer/index.js';
 import type { ChatMessage } from '../chat/index.js';
 import type { Production } from '../read-once.js';
-import { type ChatEndReason, type ChatPiece, type ChatResult, joinResults } from './chat-result.js';
+import { type ChatPiece, type ChatResult, joinResults } from './chat-result.js';
 import { ChatRound, type RoundParts } from './chat-round.js';
-import type { ChatOptions } from './generate-options.js';
+import type { ChatOptions, EndReason } from './generate-options.js';
 import { canRun, runCalls } from './run-tools.js';
 import type { NamedTool } from './tool-options.js';
 
@@ -78,7 +78,7 @@ export class ChatRun<Value> implements Production<ChatPiece, ChatResult<Value>> 
     return this.rounds[this.rounds.length - 1]!;
   }
 
-  private reason(last: ChatEndReason): ChatEndReason {
+  private reason(last: EndReason): EndReason {
     if (this.aborted) return 'abort';
     return this.round.calling ? 'calls' : last;
   }

@@ -126,8 +126,11 @@ export interface GenerationPiece {
   readonly logprobs?: readonly TokenLogprobs[];
 }
 
-/** Why a generation ended: the model's end token, maxTokens, a stop string, the caller, or a full context. */
-export type EndReason = 'eos' | 'length' | 'stop' | 'abort' | 'context';
+/**
+ * Why a generation ended: the model's end token, maxTokens, a stop string, the caller, a full context, or (only a chat)
+ * calls of tools that the caller is to run.
+ */
+export type EndReason = 'eos' | 'length' | 'stop' | 'abort' | 'context' | 'calls';
 
 /** The result of an ended generation. */
 export interface GenerationResult<Value = unknown> {

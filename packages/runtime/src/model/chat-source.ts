@@ -6,6 +6,7 @@ import {
   thinkingMarks,
   thinkingVariable,
 } from '../chat/answer/call-formats.js';
+import { callStructure, type Structure } from '../chat/answer/call-structure.js';
 import {
   AnswerParser,
   type AnswerParserOptions,
@@ -29,7 +30,8 @@ import { chatPrompt, type PromptRules } from './prompt.js';
 export interface ChatModel {
   readonly template: ChatTemplate;
   readonly rules: PromptRules;
-  source(prompt: () => Promise<Prompt>): GenerationSource;
+  /** `structure`: what the answer must be; undefined for any text. Asked for when the prompt is known. */
+  source(prompt: () => Promise<Prompt>, structure: () => Structure | undefined): GenerationSource;
 }
 
 /** The source of a chat's answers. The options are checked. @throws RuntimeError BAD_OPTION */
@@ -45,21 +47,18 @@ export function chatSource<Value>(model: ChatModel, options: ChatOptions): ChatS
   ]);
   const encode = encodeOptions(template, options, tools);
 
-  const begin = async (messages: readonly ChatMessage[]): Promise<RoundParts<Value>> => {
-    let opened = false;
+  const begin = async (messages: readonly ChatMessage[], first: boolean): Promise<RoundParts<Value>> => {
+    let thoughts: AnswerParserOptions['thinking'];
     const prompt = async () => {
       const { text, ...rest } = await chatPrompt(template, messages, encode, rules);
       if (calls === undefined && tools.length > 0 && options.callFormat !== 'none') throw unknownFormat();
-      opened = opensThinking(text);
+      if (thinking) thoughts = opensThinking(text) ? 'open' : 'parted';
       return { ...rest, shown };
     };
-    const run = await Run.begin<Value>(model.source(prompt), options);
-    const parsing: AnswerParserOptions = {
-      calls,
-      tools: tools.length > 0 ? tools : undefined,
-      thinking: thinking ? (opened ? 'open' : 'parted') : undefined,
-    };
-    return { run, parser: new AnswerParser(parsing) };
+    const structure = () => (first ? enforced(options, calls, tools, thoughts) : undefined);
+    const run = await Run.begin<Value>(model.source(prompt, structure), options);
+    const known = tools.length > 0 && { tools };
+    return { run, parser: new AnswerParser({ calls, thinking: thoughts, ...known }) };
   };
   return { tools, oneCallPerMessage: calls !== undefined && takesOneCall(calls), begin };
 }
@@ -77,8 +76,22 @@ function needChoice(options: ChatOptions, tools: readonly NamedTool[]): void {
     throw badOption(`toolChoice names '${toolChoice.name}', which is not among the tools`, 'toolChoice');
   if (toolChoice === 'required' && tools.length === 0)
     throw badOption("toolChoice: 'required' needs tools", 'toolChoice');
-  if (toolChoice === 'required' || typeof toolChoice === 'object')
-    throw badOption("toolChoice is 'auto' or 'none' for now: calls are not enforced yet", 'toolChoice');
+}
+
+/** The structure of an answer that must call tools. */
+function enforced(
+  { toolChoice: choice = 'auto', parallelCalls: parallel }: ChatOptions,
+  calls: CallFormat | undefined,
+  tools: readonly NamedTool[],
+  thinking: AnswerParserOptions['thinking'],
+): Structure | undefined {
+  if (choice === 'auto' || choice === 'none') return undefined;
+  if (calls === undefined)
+    throw badOption(
+      "callFormat: 'none' cannot enforce calls: leave out toolChoice, or choose a format",
+      'callFormat',
+    );
+  return callStructure(calls, tools, { choice, parallel, thinking });
 }
 
 /** How the answer writes calls; undefined where they stay text. */

@@ -19,7 +19,7 @@ import { Grammars } from '../structured/grammars.js';
 import type { OutputSchema, OutputValue } from '../structured/options.js';
 import type { DecodeOptions, EncodeOptions, Tokenizer } from '../tokenizer/index.js';
 import { whileLive } from '../while-live.js';
-import { chatSource } from './chat-source.js';
+import { type ChatModel, chatSource } from './chat-source.js';
 import { needIdList, needTokenizer, needTokens, type PromptRules, textPrompt } from './prompt.js';
 import { Session } from './session.js';
 import { type SignalOptions, signalSchema } from './signal-options.js';
@@ -198,7 +198,10 @@ export class Model {
       checkChat(options);
       needMessages('chat', messages, badArgument);
       const template = this.needChatTemplate();
-      const source = (prompt: () => Promise<Prompt>) => this.source(options, needOpen, prompt);
+      const source: ChatModel['source'] = (prompt, structure) => ({
+        ...this.source(options, needOpen, prompt),
+        constraint: () => this.grammars.constraint(options, structure()),
+      });
       return chatSource<Value>({ template, rules: this.promptRules, source }, options);
     };
     return new ChatGeneration<Value>(begin, messages, options);

@@ -6,6 +6,7 @@ import {
   type Grammar,
   Vocabulary,
 } from '@quern/grammar';
+import type { Structure } from '../chat/answer/call-structure.js';
 import { badOption, RuntimeError } from '../error.js';
 import type { Tokenizer } from '../tokenizer/index.js';
 import { Constraint } from './constraint.js';
@@ -27,10 +28,13 @@ export class Grammars {
   ) {}
 
   /**
-   * The constraint of a call; undefined for any text.
+   * The constraint of a call; undefined for any text. `structure`: of calls of tools.
+   *
    * @throws RuntimeError BAD_OPTION, BAD_GRAMMAR (what is wrong or not supported, and where), NO_TOKENIZER
    */
-  constraint(options: StructuredOptions): Constraint | undefined {
+  constraint(options: StructuredOptions, structure?: Structure): Constraint | undefined {
+    if (structure)
+      throw badOption("toolChoice is 'auto' or 'none' for now: calls are not enforced yet", 'toolChoice');
     const name = structureOf(options);
     if (!name) return undefined;
     const vocabulary = this.vocabularyOf(name);
