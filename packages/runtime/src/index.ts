@@ -56,6 +56,16 @@ export {
 } from '@quern/quant';
 export { AudioError, type AudioErrorCode } from './audio/error.js';
 export type { AudioInput } from './audio/read-samples.js';
+export {
+  type AnswerCall,
+  type AnswerEvent,
+  AnswerParser,
+  type AnswerParserOptions,
+  type AnswerTool,
+  type CallFormat,
+  callFormatOf,
+  callFormats,
+} from './chat/answer/index.js';
 export * from './chat/index.js';
 export { type DeviceReport, describeDevices } from './discovery/describe-devices.js';
 export {
@@ -83,6 +93,8 @@ export { type EmbedderOptions, loadEmbedder } from './embedding/load-embedder.js
 export type { EngineStats } from './engine/engine.js';
 export { RuntimeError, type RuntimeErrorCode } from './error.js';
 export { type Perplexity, type PerplexityOptions, perplexity } from './evaluation/perplexity.js';
+export { ChatGeneration } from './generation/chat-generation.js';
+export type { CallPiece, ChatPiece, ChatResult } from './generation/chat-result.js';
 export type {
   ChatOptions,
   EndReason,
@@ -91,6 +103,7 @@ export type {
   GenerationResult,
 } from './generation/generate-options.js';
 export { Generation } from './generation/generation.js';
+export type { ChatTool, ToolChoice, ToolContext, ToolOptions } from './generation/tool-options.js';
 export {
   type DescribedModel,
   type DescribedTensor,

@@ -11,6 +11,12 @@ export interface Production<Piece, Result> {
   result(): Result;
 }
 
+/** Methods, so that a reader of more than `Result` is a reader of `Result`. */
+interface Settlement<Result> {
+  resolve(result: Result): void;
+  reject(error: unknown): void;
+}
+
 /** Closes the work of readers that were garbage-collected. */
 const dropped = new FinalizationRegistry<() => void>((leave) => leave());
 
@@ -21,8 +27,7 @@ const dropped = new FinalizationRegistry<() => void>((leave) => leave());
  */
 export abstract class ReadOnce<Piece, Result> implements AsyncIterable<Piece> {
   private readonly outcome: Promise<Result>;
-  private settle!: (result: Result) => void;
-  private fail!: (error: unknown) => void;
+  private settlement!: Settlement<Result>;
   private production: Production<Piece, Result> | undefined;
   /** Runs requested steps one after the other. */
   private readonly turns = new RunQueue();
@@ -40,8 +45,7 @@ export abstract class ReadOnce<Piece, Result> implements AsyncIterable<Piece> {
     private readonly consumed: string,
   ) {
     this.outcome = new Promise((resolve, reject) => {
-      this.settle = resolve;
-      this.fail = reject;
+      this.settlement = { resolve, reject };
     });
     this.outcome.catch(() => {}); // a reader of the pieces gets the error from its loop
   }
@@ -65,7 +69,7 @@ export abstract class ReadOnce<Piece, Result> implements AsyncIterable<Piece> {
   }
 
   private readonly abandon = (): void => {
-    this.turns.run(() => this.leave()).catch(this.fail);
+    this.turns.run(() => this.leave()).catch(this.settlement.reject);
   };
 
   private async advance(): Promise<IteratorResult<Piece, void>> {
@@ -79,7 +83,7 @@ export abstract class ReadOnce<Piece, Result> implements AsyncIterable<Piece> {
       try {
         await this.production?.close();
       } finally {
-        this.fail(error);
+        this.settlement.reject(error);
       }
       throw error;
     }
@@ -90,7 +94,7 @@ export abstract class ReadOnce<Piece, Result> implements AsyncIterable<Piece> {
     if (!this.over) {
       this.over = true;
       await this.production?.close();
-      this.settle(this.production?.result() ?? this.nothing);
+      this.settlement.resolve(this.production?.result() ?? this.nothing);
     }
     return { done: true, value: undefined };
   }

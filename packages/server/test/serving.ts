@@ -1,12 +1,19 @@
 import { fileURLToPath } from 'node:url';
-import { loadModel, type Model } from '@quern/runtime';
+import { type LoadOptions, loadModel, type Model } from '@quern/runtime';
 import { type RunningServer, type ServeOptions, serve } from '../src/index.js';
 
 const demo = fileURLToPath(new URL('../../demo-model/model/quern-demo.gguf', import.meta.url));
 
 /** The demo model, in a cache for several calls. */
-export const loadDemo = (sequences = 8): Promise<Model> =>
-  loadModel(demo, { backend: 'cpu', cache: 'paged', context: 256, sequences, onNotice: () => {} });
+export const loadDemo = (sequences = 8, options: LoadOptions = {}): Promise<Model> =>
+  loadModel(demo, {
+    backend: 'cpu',
+    cache: 'paged',
+    context: 256,
+    sequences,
+    onNotice: () => {},
+    ...options,
+  });
 
 /** A server on a free port of this machine. */
 export const serving = (model: Model, options: Partial<ServeOptions> = {}): Promise<RunningServer> =>

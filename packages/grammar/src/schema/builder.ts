@@ -14,7 +14,6 @@ const MAX_SPACE = 256;
 
 /** Builds the terms of a schema's values, each at first use. */
 export class Builder implements Values {
-  readonly terms: Terms;
   readonly marks: Marks;
   private readonly space: Regex;
   private readonly rules = new Map<string, Rule>();
@@ -22,9 +21,9 @@ export class Builder implements Values {
   constructor(
     readonly model: Model,
     private readonly whiteSpace: WhiteSpace,
+    readonly terms = new Terms(model.strings.regexes),
   ) {
     const { regexes } = model.strings;
-    this.terms = new Terms(regexes);
     this.space = this.spaces();
     const before = whiteSpace === 'any' ? this.space : regexes.repeat(this.space, 0, 0);
     const open = (mark: string) => regexes.concat(regexes.text(mark), this.space);

@@ -13,8 +13,7 @@ const MAX_CONJUNCTIONS = 20_000;
 
 /** A schema, understood: which alternatives hold at each place, and which of them some value fits. */
 export class Model {
-  readonly strings = new Strings();
-  readonly leaves = new Leaves(this.strings);
+  readonly leaves: Leaves;
   readonly root: Conjunction;
   private readonly expansion: Expansion;
   private readonly shapes = new Map<Flat, ObjectShape>();
@@ -23,7 +22,12 @@ export class Model {
   private readonly open = new Set<string>();
   private guesses = 0;
 
-  constructor(schema: unknown, unknownFormats: 'refuse' | 'ignore') {
+  constructor(
+    schema: unknown,
+    unknownFormats: 'refuse' | 'ignore',
+    readonly strings = new Strings(),
+  ) {
+    this.leaves = new Leaves(strings);
     const document = new Document(schema);
     this.root = [document.root.id];
     const checkPattern = (source: string) => void this.strings.matching(source);

@@ -7,6 +7,7 @@ import type { TokenLogprobs } from '../sampling/logprobs.js';
 import { samplingSchema } from '../sampling/options.js';
 import { needSpeculateOptions, type SpeculateOptions } from '../speculation/speculate-options.js';
 import { type StructuredOptions, structuredSchema, structureOf } from '../structured/options.js';
+import { type ToolOptions, toolSchema } from './tool-options.js';
 
 /** Options of a generation. Sampling options and defaults: see `Sampler`. */
 export interface GenerateOptions extends SamplingOptions, StructuredOptions {
@@ -43,7 +44,10 @@ export interface GenerateOptions extends SamplingOptions, StructuredOptions {
 }
 
 /** Options of a chat's answer: `GenerateOptions`, tools, and variables for the template. */
-export interface ChatOptions extends GenerateOptions, Omit<EncodeChatOptions, 'addGenerationPrompt'> {}
+export interface ChatOptions
+  extends GenerateOptions,
+    ToolOptions,
+    Omit<EncodeChatOptions, 'addGenerationPrompt' | 'tools'> {}
 
 /** Most alternatives of a token with log-probabilities. */
 const mostLogprobs = 20;
@@ -104,10 +108,11 @@ export const generateSchema = {
   ...samplingSchema,
 } as const satisfies Schema<GenerateOptions>;
 
-const { addGenerationPrompt: _, ...chatEncode } = encodeChatSchema;
+const { addGenerationPrompt: _, tools: __, ...chatEncode } = encodeChatSchema;
 
 export const chatSchema = {
   ...generateSchema,
+  ...toolSchema,
   ...chatEncode,
 } as const satisfies Schema<ChatOptions>;
 
@@ -121,8 +126,11 @@ export interface GenerationPiece {
   readonly logprobs?: readonly TokenLogprobs[];
 }
 
-/** Why a generation ended: the model's end token, maxTokens, a stop string, the caller, or a full context. */
-export type EndReason = 'eos' | 'length' | 'stop' | 'abort' | 'context';
+/**
+ * Why a generation ended: the model's end token, maxTokens, a stop string, the caller, a full context, or (only a chat)
+ * calls of tools that the caller is to run.
+ */
+export type EndReason = 'eos' | 'length' | 'stop' | 'abort' | 'context' | 'calls';
 
 /** The result of an ended generation. */
 export interface GenerationResult<Value = unknown> {

@@ -7,6 +7,8 @@ import type { Tokenizer } from '../tokenizer/index.js';
 export interface Prompt {
   readonly ids: readonly number[];
   readonly continues: boolean;
+  /** Control tokens whose text is shown: the marks of calls and thoughts. */
+  readonly shown?: ReadonlySet<number> | undefined;
 }
 
 /** The model's or session's services for a generation. */

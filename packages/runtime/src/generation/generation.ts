@@ -19,7 +19,7 @@ export class Generation<Value = unknown> extends ReadOnce<GenerationPiece, Gener
 }
 
 /** The result of a generation without a reader. */
-const nothing: GenerationResult<never> = {
+export const nothing: GenerationResult<never> = {
   text: '',
   value: undefined,
   tokens: [],

@@ -63,7 +63,8 @@ export class Run<Value = unknown> {
     this.notes = noting?.notes;
     const { special = false } = options;
     const stop = stopsOf(options);
-    this.output = new TextOutput(source.tokenizer, { stop, special, continues: this.prompt.continues });
+    const { continues, shown } = this.prompt;
+    this.output = new TextOutput(source.tokenizer, { stop, special, continues, shown });
   }
 
   /** Computes until there is text, and gives it. At the end: the remaining text, then undefined. */

@@ -1,4 +1,15 @@
 import { StopMatcher, type Tokenizer, TokenStream } from '../tokenizer/index.js';
+import type { TokenSource } from '../tokenizer/token-source.js';
+
+/** The tokens, some of whose control tokens are shown as text. */
+function showing(tokens: Tokenizer, shown: ReadonlySet<number>): TokenSource {
+  return {
+    addSpacePrefix: tokens.addSpacePrefix,
+    isControl: (id) => !shown.has(id) && tokens.isControl(id),
+    tokenBytes: (id) => tokens.tokenBytes(id),
+    ...(tokens.textSteps && { textSteps: (...how) => tokens.textSteps!(...how) }),
+  };
+}
 
 /** The text of generated tokens, up to a stop string. Always empty for a model without a vocabulary. */
 export class TextOutput {
@@ -11,10 +22,16 @@ export class TextOutput {
   /** @param continues the tokens continue a text: keep the space of the first token @throws TokenizerError BAD_STOP */
   constructor(
     tokenizer: Tokenizer | undefined,
-    options: { readonly stop: readonly string[]; readonly special: boolean; readonly continues: boolean },
+    options: {
+      readonly stop: readonly string[];
+      readonly special: boolean;
+      readonly continues: boolean;
+      readonly shown?: ReadonlySet<number> | undefined;
+    },
   ) {
-    const { stop, special, continues } = options;
-    this.stream = tokenizer && new TokenStream(tokenizer, { special, continues });
+    const { stop, special, continues, shown } = options;
+    const tokens = tokenizer && shown?.size ? showing(tokenizer, shown) : tokenizer;
+    this.stream = tokens && new TokenStream(tokens, { special, continues });
     this.matcher = new StopMatcher(stop);
   }
 

@@ -1,10 +1,16 @@
 import { type Backend, type BackendPlan, checkOptions, type DeviceProfile, type KvCache } from '@quern/core';
 import type { DecoderConfig, LanguageModel } from '@quern/models';
 import { encodeChatSchema } from '../chat/chat-template.js';
-import type { ChatMessage, ChatTemplate, EncodeChatOptions } from '../chat/index.js';
+import {
+  builtinTemplates,
+  type ChatMessage,
+  type ChatTemplate,
+  type EncodeChatOptions,
+} from '../chat/index.js';
 import { needMessages } from '../chat/need-messages.js';
 import type { Engine, EngineStats } from '../engine/engine.js';
 import { badArgument, badOption, RuntimeError } from '../error.js';
+import { ChatGeneration } from '../generation/chat-generation.js';
 import {
   type ChatOptions,
   checkChat,
@@ -12,13 +18,14 @@ import {
   type GenerateOptions,
 } from '../generation/generate-options.js';
 import { Generation } from '../generation/generation.js';
-import type { Prompt } from '../generation/generation-source.js';
+import type { GenerationSource, Prompt } from '../generation/generation-source.js';
 import type { DraftSource, DraftTarget } from '../speculation/draft-source.js';
 import { needSameVocabulary } from '../speculation/same-vocabulary.js';
 import { Grammars } from '../structured/grammars.js';
 import type { OutputSchema, OutputValue } from '../structured/options.js';
 import type { DecodeOptions, EncodeOptions, Tokenizer } from '../tokenizer/index.js';
 import { whileLive } from '../while-live.js';
+import { type ChatModel, chatSource } from './chat-source.js';
 import { chatPrompt, needIdList, needTokenizer, needTokens, type PromptRules, textPrompt } from './prompt.js';
 import { Session } from './session.js';
 import { type SignalOptions, signalSchema } from './signal-options.js';
@@ -98,13 +105,13 @@ export class Model {
     return this.continuation(prompt, options, this.needLive);
   }
 
-  /** The answer to a chat, in the format of the model's template. */
+  /** The answer to a chat, in the format of the model's template; calls the tools that have `run`. */
   chat<const S extends OutputSchema>(
     messages: readonly ChatMessage[],
     options: ChatOptions & { readonly schema: S },
-  ): Generation<OutputValue<S>>;
-  chat(messages: readonly ChatMessage[], options?: ChatOptions): Generation;
-  chat(messages: readonly ChatMessage[], options: ChatOptions = {}): Generation {
+  ): ChatGeneration<OutputValue<S>>;
+  chat(messages: readonly ChatMessage[], options?: ChatOptions): ChatGeneration;
+  chat(messages: readonly ChatMessage[], options: ChatOptions = {}): ChatGeneration {
     return this.answer(messages, options, this.needLive);
   }
 
@@ -150,7 +157,7 @@ export class Model {
     this.needLive();
     checkOptions('chatTokens', options, encodeChatSchema, badOption);
     needMessages('chatTokens', messages, badArgument);
-    return (await chatPrompt(this.needTemplate(), messages, options, this.promptRules)).ids;
+    return (await chatPrompt(this.needChatTemplate(), messages, options, this.promptRules)).ids;
   }
 
   /** @throws RuntimeError NO_TOKENIZER; TokenizerError BAD_ARGUMENT, BAD_OPTION */
@@ -190,34 +197,47 @@ export class Model {
     options: GenerateOptions,
     needOpen: () => void,
   ): Generation {
-    return this.generation(options, needOpen, async () => {
+    const source = this.source(options, needOpen, async () => {
       checkGenerate(options);
       return textPrompt(prompt, options.special ?? false, this.promptRules);
     });
+    return new Generation(source, options);
   }
 
-  private answer(messages: readonly ChatMessage[], options: ChatOptions, needOpen: () => void): Generation {
-    return this.generation(options, needOpen, async () => {
+  private answer<Value>(
+    messages: readonly ChatMessage[],
+    options: ChatOptions,
+    needOpen: () => void,
+  ): ChatGeneration<Value> {
+    const begin = () => {
+      this.needLive();
+      needOpen();
       checkChat(options);
       needMessages('chat', messages, badArgument);
-      return chatPrompt(this.needTemplate(), messages, options, this.promptRules);
-    });
+      const template = this.needChatTemplate();
+      const source: ChatModel['source'] = (prompt, calls) => ({
+        ...this.source(options, needOpen, prompt),
+        constraint: () => this.grammars.constraint(options, calls()),
+      });
+      return chatSource<Value>({ template, rules: this.promptRules, source }, options);
+    };
+    return new ChatGeneration<Value>(begin, messages, options);
   }
 
-  private needTemplate(): ChatTemplate {
+  private needChatTemplate(): ChatTemplate {
     if (this.chatTemplate) return this.chatTemplate;
     throw new RuntimeError(
       'NO_CHAT_TEMPLATE',
-      `${this.path} has no chat template, so it may not be a chat model: generate from plain text, or load it with chatTemplate: 'chatml', 'llama2', 'llama3', 'gemma', 'phi3', 'phi4-mini' or Jinja (--chat-template on the command line)`,
+      `${this.path} has no chat template, so it may not be a chat model: generate from plain text, or load it with chatTemplate: ${builtinTemplates.map((name) => `'${name}'`).join(', ')} or Jinja (--chat-template on the command line)`,
     );
   }
 
-  private generation(
+  private source(
     options: GenerateOptions,
     needOpen: () => void,
     prompt: () => Promise<Prompt>,
-  ): Generation {
-    const source = {
+  ): GenerationSource {
+    return {
       engine: this.parts.engine,
       tokenizer: this.tokenizer,
       vocabulary: this.config.vocabulary,
@@ -230,7 +250,6 @@ export class Model {
       constraint: () => this.grammars.constraint(options),
       draft: () => this.draftOf(options),
     };
-    return new Generation(source, options);
   }
 
   private draftOf({ speculate }: GenerateOptions): DraftSource | undefined {

@@ -62,7 +62,7 @@ export async function textPrompt(
 const chatEncodeNames = ['tools', 'extra', 'now', 'specialContent'] as const;
 
 /**
- * A prompt from chat messages; the tokens end where the answer begins.
+ * A prompt from chat messages, with its text; it ends where the answer begins.
  * @throws RuntimeError NO_TOKENIZER, EMPTY_PROMPT, PROMPT_TOO_LONG; ChatTemplateError
  */
 export async function chatPrompt(
@@ -70,7 +70,7 @@ export async function chatPrompt(
   messages: readonly ChatMessage[],
   options: EncodeChatOptions,
   rules: PromptRules,
-): Promise<Prompt> {
+): Promise<Prompt & { readonly text: string }> {
   const tokenizer = needTokenizer(rules.tokenizer);
   const needRoomFor = (rendered: string) =>
     needRoom(fewestTokens(rendered, {}, tokenizer), rules.context, 'at least ');
@@ -79,7 +79,7 @@ export async function chatPrompt(
   const ids = await encodePrompt(text, encoding, rules);
   needTokens(ids, rules);
   needRoom(ids.length, rules.context);
-  return { ids, continues: false };
+  return { ids, continues: false, text };
 }
 
 /** @throws RuntimeError EMPTY_PROMPT, BAD_TOKEN */

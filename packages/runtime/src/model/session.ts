@@ -1,12 +1,13 @@
 import type { ChatMessage } from '../chat/index.js';
 import { RuntimeError } from '../error.js';
+import type { ChatGeneration } from '../generation/chat-generation.js';
 import type { ChatOptions, GenerateOptions } from '../generation/generate-options.js';
 import type { Generation } from '../generation/generation.js';
 
 /** The model's calls, with a check before they begin. */
 export interface SessionModel {
   generate(prompt: string | readonly number[], options: GenerateOptions, needOpen: () => void): Generation;
-  chat(messages: readonly ChatMessage[], options: ChatOptions, needOpen: () => void): Generation;
+  chat(messages: readonly ChatMessage[], options: ChatOptions, needOpen: () => void): ChatGeneration;
 }
 
 /**
@@ -22,7 +23,7 @@ export class Session {
     return this.model.generate(prompt, options, this.needOpen);
   }
 
-  chat(messages: readonly ChatMessage[], options: ChatOptions = {}): Generation {
+  chat(messages: readonly ChatMessage[], options: ChatOptions = {}): ChatGeneration {
     return this.model.chat(messages, options, this.needOpen);
   }
 

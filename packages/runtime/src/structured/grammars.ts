@@ -3,7 +3,9 @@ import {
   compileGbnf,
   compileRegex,
   compileSchema,
+  compileStructure,
   type Grammar,
+  type Structure,
   Vocabulary,
 } from '@quern/grammar';
 import { badOption, RuntimeError } from '../error.js';
@@ -15,10 +17,18 @@ import { type StructuredOptions, structureOf } from './options.js';
 /** Most compiled grammars of a model. */
 const mostGrammars = 64;
 
+/** The structure of an answer that calls tools. */
+export interface CallsStructure {
+  readonly structure: Structure;
+  /** Control tokens that are marks of calls: the text has them. */
+  readonly marks: ReadonlySet<number>;
+}
+
 /** The grammars of a model's calls. Compiled ones are kept, the most recently used. */
 export class Grammars {
   private readonly compiled = new Map<string, Grammar>();
-  private tokens: Vocabulary | undefined;
+  /** By their marks. */
+  private readonly vocabularies = new Map<string, Vocabulary>();
 
   /** @param vocabulary number of logits */
   constructor(
@@ -30,16 +40,23 @@ export class Grammars {
    * The constraint of a call; undefined for any text.
    * @throws RuntimeError BAD_OPTION, BAD_GRAMMAR (what is wrong or not supported, and where), NO_TOKENIZER
    */
-  constraint(options: StructuredOptions): Constraint | undefined {
+  constraint(options: StructuredOptions, calls?: CallsStructure): Constraint | undefined {
+    if (calls) {
+      const vocabulary = this.vocabularyOf('toolChoice', calls.marks);
+      return new Constraint(this.kept('tools', calls.structure).matcher(vocabulary));
+    }
     const name = structureOf(options);
-    if (!name) return undefined;
-    const vocabulary = this.vocabularyOf(name);
-    return new Constraint(this.grammar(name, options[name]).matcher(vocabulary));
+    return (
+      name && new Constraint(this.grammar(name, options[name]).matcher(this.vocabularyOf(name, noMarks)))
+    );
   }
 
   private grammar(name: keyof StructuredOptions, value: unknown): Grammar {
     if (name === 'grammar' && typeof value !== 'string') return value as Grammar;
-    const source = name === 'schema' ? jsonSchemaOf(value as never) : value;
+    return this.kept(name, name === 'schema' ? jsonSchemaOf(value as never) : value);
+  }
+
+  private kept(name: GrammarSource, source: unknown): Grammar {
     const key = `${name} ${JSON.stringify(source)}`;
     const known = this.compiled.get(key) ?? compile(name, source);
     this.compiled.delete(key);
@@ -49,25 +66,35 @@ export class Grammars {
   }
 
   /** Made at the first use. */
-  private vocabularyOf(option: string): Vocabulary {
+  private vocabularyOf(option: string, marks: ReadonlySet<number>): Vocabulary {
     const { tokenizer } = this;
     if (!tokenizer) throw new RuntimeError('NO_TOKENIZER', `${option} needs a model with a vocabulary`);
     if (tokenizer.eog.size === 0)
       throw badOption(`${option} needs a vocabulary with an end token: the text could not end`, option);
-    this.tokens ??= new Vocabulary(this.texts(tokenizer), { endOfText: [...tokenizer.eog] });
-    return this.tokens;
+    const key = [...marks].join();
+    const known = this.vocabularies.get(key);
+    if (known) return known;
+    const made = new Vocabulary(this.texts(tokenizer, marks), { endOfText: [...tokenizer.eog] });
+    this.vocabularies.set(key, made);
+    return made;
   }
 
-  /** The bytes of every logit's token; none for control tokens and for logits beyond the vocabulary. */
-  private texts(tokenizer: Tokenizer): Uint8Array[] {
+  /** The bytes of every logit's token; none for control tokens but `marks`, and for logits beyond the vocabulary. */
+  private texts(tokenizer: Tokenizer, marks: ReadonlySet<number>): Uint8Array[] {
     const none = new Uint8Array(0);
-    return Array.from({ length: this.vocabulary }, (_, id) =>
-      id >= tokenizer.vocabSize || tokenizer.isControl(id) ? none : tokenizer.tokenBytes(id),
-    );
+    const spelling = (id: number) => new TextEncoder().encode(tokenizer.tokenText(id));
+    return Array.from({ length: this.vocabulary }, (_, id) => {
+      if (marks.has(id)) return spelling(id);
+      return id >= tokenizer.vocabSize || tokenizer.isControl(id) ? none : tokenizer.tokenBytes(id);
+    });
   }
 }
 
-function compile(name: keyof StructuredOptions, source: unknown): Grammar {
+const noMarks: ReadonlySet<number> = new Set();
+
+type GrammarSource = keyof StructuredOptions | 'tools';
+
+function compile(name: GrammarSource, source: unknown): Grammar {
   try {
     switch (name) {
       case 'schema':
@@ -78,6 +105,8 @@ function compile(name: keyof StructuredOptions, source: unknown): Grammar {
         return compileChoices(source as string[]);
       case 'grammar':
         return compileGbnf(source as string);
+      case 'tools':
+        return compileStructure(source as Structure);
     }
   } catch (error) {
     throw new RuntimeError('BAD_GRAMMAR', `${name}: ${(error as Error).message}`, { cause: error });

@@ -266,7 +266,6 @@ test.each([
     'draftOf',
     'draftFor',
     'needLive',
-    'needTemplate',
   ];
   const private_ = [...inner, 'stats', 'compute', 'tokensOf', 'prefixOf', 'idsOf', 'fragments'];
   const known = (method: string) => `${name}.${method}` in calls || private_.includes(method);

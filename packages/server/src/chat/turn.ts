@@ -1,4 +1,12 @@
-import type { ChatMessage, ChatOptions, GenerationResult, Model, TokenLogprobs } from '@quern/runtime';
+import type {
+  ChatMessage,
+  ChatOptions,
+  ChatPiece,
+  GenerationPiece,
+  GenerationResult,
+  Model,
+  TokenLogprobs,
+} from '@quern/runtime';
 import { ApiError } from '../errors.js';
 import type { Metrics } from '../metrics.js';
 import type { NamedModel } from '../models.js';
@@ -11,8 +19,11 @@ export type TurnEvent =
   | { readonly type: 'arguments'; readonly index: number; readonly text: string }
   | { readonly type: 'end'; readonly result: GenerationResult };
 
-/** A text that is generated: from a chat, or from a prompt. */
-export type Begin = (model: Model) => ReturnType<Model['generate']>;
+/** A piece of a generation; an answer to a chat has thoughts and calls too. */
+type Piece = GenerationPiece & Partial<Pick<ChatPiece, 'thinking' | 'calls'>>;
+
+/** Begins a text: from a chat, or from a prompt. */
+export type Begin = (model: Model) => AsyncIterable<Piece> & { readonly result: Promise<GenerationResult> };
 
 /** Generates, and notes the figures of the request. */
 export async function* turn(
@@ -22,14 +33,29 @@ export async function* turn(
 ): AsyncGenerator<TurnEvent, void, undefined> {
   const figures = new Figures();
   const generation = begin(model);
-  for await (const { text, tokens, logprobs } of generation) {
-    figures.add(tokens.length);
-    if (text !== '' || logprobs) yield { type: 'text', text, logprobs };
+  const calls = new Set<number>();
+  for await (const piece of generation) {
+    figures.add(piece.tokens.length);
+    yield* eventsOf(piece, calls);
   }
   const result = await generation.result;
   if (result.reason === 'abort') throw new ApiError(499, 'the client closed the request', null, 'aborted');
   metrics.record({ model: name, ...figures.of(result) });
   yield { type: 'end', result };
+}
+
+/** @param begun the calls so far */
+function* eventsOf(
+  { text, logprobs, thinking = '', calls = [] }: Piece,
+  begun: Set<number>,
+): Generator<TurnEvent> {
+  if (thinking !== '') yield { type: 'thinking', text: thinking };
+  if (text !== '' || logprobs) yield { type: 'text', text, logprobs };
+  for (const { index, id, name, arguments: more } of calls) {
+    if (!begun.has(index)) yield { type: 'call', index, id, name };
+    begun.add(index);
+    if (more !== '') yield { type: 'arguments', index, text: more };
+  }
 }
 
 /** Times of one request. */

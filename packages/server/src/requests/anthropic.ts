@@ -1,6 +1,7 @@
-import type { ChatMessage } from '@quern/runtime';
+import type { ChatMessage, ChatOptions } from '@quern/runtime';
 import { z } from 'zod';
 import { modelName, orNull, stream, whole } from './fields.js';
+import { described } from './tools.js';
 
 const cached = { cache_control: z.unknown().optional() };
 const text = z.object({ type: z.literal('text'), text: z.string(), ...cached });
@@ -115,3 +116,17 @@ const toCall = ({ id, name, input }: z.output<typeof toolUse>) => ({
   type: 'function',
   function: { name, arguments: JSON.stringify(input) },
 });
+
+const choices = { auto: 'auto', any: 'required', none: 'none' } as const;
+
+/** The tools in OpenAI's form. */
+export function toolsOf({ tools, tool_choice: choice }: CountRequest): ChatOptions {
+  if (!tools) return {};
+  const named = choice?.type === 'tool' ? { name: choice.name ?? '' } : choice && choices[choice.type];
+  return {
+    tools: tools.map(({ name, description, input_schema }) => described(name, description, input_schema)),
+    toolChoice: named,
+    parallelCalls:
+      choice?.disable_parallel_tool_use === undefined ? undefined : !choice.disable_parallel_tool_use,
+  };
+}

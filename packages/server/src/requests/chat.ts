@@ -14,6 +14,7 @@ import {
   whole,
 } from './fields.js';
 import { responseFormat } from './response-format.js';
+import { toolFields } from './tools.js';
 
 const textPart = z.object({ type: z.literal('text'), text: z.string() });
 
@@ -60,11 +61,9 @@ export const chatRequest = z.strictObject({
   top_logprobs: orNull(whole(0, 20)),
   response_format: responseFormat,
   chat_template_kwargs: orNull(z.record(z.string(), z.unknown())),
-  parallel_tool_calls: orNull(z.boolean()),
   reasoning_effort: z.unknown().optional(),
   verbosity: z.unknown().optional(),
-  tools: notSupported('tools'),
-  tool_choice: notSupported('tool_choice'),
+  ...toolFields,
   functions: notSupported('functions'),
   function_call: notSupported('function_call'),
   modalities: orNull(z.array(z.literal('text'))),

@@ -2,6 +2,8 @@ import type { ChatMessage, StructuredOptions } from '@quern/runtime';
 import { z } from 'zod';
 import { harmless, maxTokens, modelName, notSupported, orNull, sampling, stream, whole } from './fields.js';
 
+import { flatToolFields } from './tools.js';
+
 const part = z.union(
   [
     z.object({ type: z.enum(['input_text', 'output_text', 'text']), text: z.string() }),
@@ -61,11 +63,9 @@ export const responsesRequest = z.strictObject({
   text: orNull(z.object({ format: format.optional(), verbosity: z.unknown().optional() })),
   reasoning: z.unknown().optional(),
   include: z.unknown().optional(),
-  parallel_tool_calls: orNull(z.boolean()),
   truncation: orNull(z.literal('disabled', { error: 'a prompt is never cut: leave truncation out' })),
   background: orNull(z.literal(false, { error: 'answers are not stored: leave background out' })),
-  tools: notSupported('tools'),
-  tool_choice: notSupported('tool_choice'),
+  ...flatToolFields,
   previous_response_id: notSupported('previous_response_id'),
   conversation: notSupported('conversation'),
   prompt: notSupported('prompt'),

@@ -12,6 +12,7 @@ import { samplingOptions } from '../requests/generate-options.js';
 import { needMaxTokens } from '../requests/max-tokens.js';
 import { parse, readJson } from '../requests/parse.js';
 import { structureOf } from '../requests/response-format.js';
+import { toolOptions } from '../requests/tools.js';
 import { event, eventStream } from '../sse.js';
 
 type Served = NamedModel<'generation'>;
@@ -53,6 +54,7 @@ function optionsOf(body: ChatRequest, { model }: Served): ChatOptions {
   return {
     ...samplingOptions(body),
     ...structureOf(body.response_format),
+    ...toolOptions(body),
     maxTokens,
     logprobs: body.logprobs ? (body.top_logprobs ?? 0) : undefined,
     extra: body.chat_template_kwargs,

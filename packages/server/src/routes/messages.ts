@@ -5,7 +5,13 @@ import { answer, type TurnEvent, turn } from '../chat/turn.js';
 import type { Call, ServerContext } from '../context.js';
 import type { ApiError } from '../errors.js';
 import { modelFor } from '../models.js';
-import { chatMessages, countRequest, type MessagesRequest, messagesRequest } from '../requests/anthropic.js';
+import {
+  chatMessages,
+  countRequest,
+  type MessagesRequest,
+  messagesRequest,
+  toolsOf,
+} from '../requests/anthropic.js';
 import { needMaxTokens } from '../requests/max-tokens.js';
 import { parse, readJson } from '../requests/parse.js';
 import { event, eventStream } from '../sse.js';
@@ -36,7 +42,7 @@ export async function countTokens(
 ): Promise<Response> {
   const body = parse(countRequest, await readJson(request));
   const { model } = modelFor(options.models, 'generation', body.model);
-  const ids = await model.chatTokens(chatMessages(body));
+  const ids = await model.chatTokens(chatMessages(body), { tools: toolsOf(body).tools });
   return Response.json({ input_tokens: ids.length });
 }
 
@@ -55,6 +61,7 @@ const optionsOf = (body: MessagesRequest): ChatOptions => ({
   topP: body.top_p ?? 1,
   minP: 0,
   stop: body.stop_sequences,
+  ...toolsOf(body),
 });
 
 const usageOf = ({ promptTokens, cachedTokens, tokens }: GenerationResult) => ({
@@ -64,15 +71,17 @@ const usageOf = ({ promptTokens, cachedTokens, tokens }: GenerationResult) => ({
   output_tokens: tokens.length,
 });
 
+const reasons = {
+  eos: 'end_turn',
+  calls: 'tool_use',
+  stop: 'stop_sequence',
+  length: 'max_tokens',
+  context: 'max_tokens',
+  abort: 'max_tokens',
+} as const;
+
 function stopOf({ reason }: GenerationResult, blocks: readonly Block[]) {
   const calls = blocks.some(({ kind }) => kind === 'call');
-  const reasons = {
-    eos: 'end_turn',
-    stop: 'stop_sequence',
-    length: 'max_tokens',
-    context: 'max_tokens',
-    abort: 'max_tokens',
-  };
   return { stop_reason: calls ? 'tool_use' : reasons[reason], stop_sequence: null };
 }
 

@@ -13,6 +13,7 @@ import {
   responsesRequest,
   structureOfText,
 } from '../requests/responses.js';
+import { flatToolOptions } from '../requests/tools.js';
 import { event, eventStream } from '../sse.js';
 
 /** POST /v1/responses, without a store */
@@ -23,6 +24,7 @@ export async function responses(request: Request, context: ServerContext, call: 
   const options = {
     ...samplingOptions(body),
     ...structureOfText(body),
+    ...flatToolOptions(body),
     maxTokens: body.max_output_tokens,
     signal: call.signal,
   };
@@ -43,8 +45,8 @@ const headOf = (body: ResponsesRequest, model: string) => ({
   temperature: body.temperature ?? 1,
   top_p: body.top_p ?? 1,
   parallel_tool_calls: body.parallel_tool_calls ?? true,
-  tool_choice: 'auto',
-  tools: [],
+  tool_choice: body.tool_choice ?? 'auto',
+  tools: body.tools ?? [],
   text: { format: body.text?.format ?? { type: 'text' } },
   metadata: {},
   previous_response_id: null,

@@ -1,0 +1,82 @@
+import { GrammarError } from './error.js';
+import { Grammar } from './grammar.js';
+import { search } from './regex/compile.js';
+import { parsePattern } from './regex/parse.js';
+import { EMPTY } from './regex/regexes.js';
+import { type Range, utf8 } from './regex/utf8.js';
+import { Builder } from './schema/builder.js';
+import type { SchemaOptions } from './schema/compile-schema.js';
+import { Model } from './schema/model.js';
+import { Strings } from './schema/strings.js';
+import { DONE, type Rule, type Term, Terms } from './terms/terms.js';
+
+/** A text of several parts: literal texts, patterns, JSON schemas, in sequence, as alternatives, repeated. */
+export type Structure =
+  | { readonly literal: string }
+  /** ECMA-262, matched from start to end. */
+  | { readonly regex: string }
+  /** JSON that fits a schema. */
+  | { readonly schema: object | boolean }
+  | { readonly sequence: readonly Structure[] }
+  | { readonly oneOf: readonly Structure[] }
+  /** `most` absent: any number. */
+  | { readonly repeat: Structure; readonly least: number; readonly most?: number };
+
+const MAX_DEPTH = 100;
+
+/**
+ * The grammar of a text of several parts: calls of tools, for example, with a schema between two marks. Throws as
+ * `compileRegex` and `compileSchema` do.
+ */
+export function compileStructure(structure: Structure, options: SchemaOptions = {}): Grammar {
+  const compiler = new Compiler(options);
+  return new Grammar(compiler.terms, compiler.term(structure, 0), compiler.strings.plainUnits);
+}
+
+class Compiler {
+  readonly strings = new Strings();
+  readonly terms = new Terms(this.strings.regexes);
+
+  constructor(private readonly options: SchemaOptions) {}
+
+  term(structure: Structure, depth: number): Term {
+    if (depth > MAX_DEPTH)
+      throw new GrammarError('TOO_COMPLEX', '', `a structure nested more than ${MAX_DEPTH} deep`);
+    if ('literal' in structure) return this.literal(structure.literal);
+    if ('regex' in structure) return this.pattern(structure.regex);
+    if ('schema' in structure) return this.json(structure.schema);
+    const inner = (part: Structure): Term => this.term(part, depth + 1);
+    if ('sequence' in structure)
+      return structure.sequence.map(inner).reduceRight((tail, part) => this.terms.append(part, tail), DONE);
+    if ('oneOf' in structure) return this.terms.choice(structure.oneOf.map(inner));
+    return this.repeat(inner(structure.repeat), structure.least, structure.most ?? Infinity);
+  }
+
+  private literal(text: string): Term {
+    return text === '' ? DONE : this.terms.match(this.strings.regexes.text(text), DONE);
+  }
+
+  private pattern(source: string): Term {
+    const { regexes } = this.strings;
+    const spell = (ranges: readonly Range[]) => utf8(regexes, ranges);
+    return this.terms.match(search(regexes, parsePattern(source), spell, EMPTY), DONE);
+  }
+
+  private json(schema: object | boolean): Term {
+    const { unknownFormats = 'refuse', whiteSpace = 'single' } = this.options;
+    const model = new Model(schema, unknownFormats, this.strings);
+    return new Builder(model, whiteSpace, this.terms).root();
+  }
+
+  /** One rule per count, built when a text reaches it. */
+  private repeat(part: Term, least: number, most: number): Term {
+    if (most === 0) return DONE;
+    const isLoop = least === 0 && most === Infinity;
+    const rule: Rule = this.terms.rule(() => {
+      const tail = isLoop ? this.terms.call(rule, DONE) : this.repeat(part, Math.max(0, least - 1), most - 1);
+      const more = this.terms.append(part, tail);
+      return least > 0 ? more : this.terms.choice([DONE, more]);
+    });
+    return this.terms.call(rule, DONE);
+  }
+}

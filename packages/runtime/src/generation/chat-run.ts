@@ -1,0 +1,166 @@
+import { onAbort } from '@quern/core';
+import type { AnswerCall } from '../chat/answer/index.js';
+import type { ChatMessage } from '../chat/index.js';
+import type { Production } from '../read-once.js';
+import { type ChatPiece, type ChatResult, joinResults } from './chat-result.js';
+import { ChatRound, type RoundParts } from './chat-round.js';
+import type { ChatOptions, EndReason } from './generate-options.js';
+import { canRun, runCalls } from './run-tools.js';
+import type { NamedTool } from './tool-options.js';
+
+/** The model's services for a chat. */
+export interface ChatSource<Value> {
+  /** The tools that the model may call. */
+  readonly tools: readonly NamedTool[];
+  /** The template writes one call per message. */
+  readonly oneCallPerMessage: boolean;
+  /** Begins the answer to messages. `first`: no tool has run. */
+  begin(messages: readonly ChatMessage[], first: boolean): Promise<RoundParts<Value>>;
+}
+
+/** The next answer's text begins behind an empty line. */
+const SEPARATOR = '\n\n';
+
+/** A running chat: answers, and between them the tools that they call. */
+export class ChatRun<Value> implements Production<ChatPiece, ChatResult<Value>> {
+  private readonly rounds: ChatRound<Value>[] = [];
+  /** What the chat has added to the messages. */
+  private readonly added: ChatMessage[] = [];
+  private readonly stop = new AbortController();
+  /** The last answer has ended and is among the messages. */
+  private over = false;
+  private aborted = false;
+
+  static async begin<Value>(
+    source: ChatSource<Value>,
+    messages: readonly ChatMessage[],
+    options: ChatOptions,
+  ): Promise<ChatRun<Value>> {
+    const run = new ChatRun(source, messages, options);
+    await run.beginRound();
+    return run;
+  }
+
+  private constructor(
+    private readonly source: ChatSource<Value>,
+    private readonly messages: readonly ChatMessage[],
+    private readonly options: ChatOptions,
+  ) {}
+
+  async next(): Promise<ChatPiece | undefined> {
+    while (!this.over) {
+      const piece = await this.round.next();
+      if (piece) return this.placed(piece);
+      await this.endRound();
+    }
+    return undefined;
+  }
+
+  close(): void | Promise<void> {
+    this.stop.abort();
+    return this.round.close();
+  }
+
+  result(): ChatResult<Value> {
+    const { round, added } = this;
+    const all = this.rounds.map((round) => round.result()).reduce(joinResults);
+    return {
+      ...all,
+      text: this.join('text'),
+      thinking: this.join('thinking'),
+      calls: this.rounds.flatMap(({ calls }) => calls),
+      reason: this.reason(all.reason),
+      messages: this.over ? added : [...added, round.message(round.calls)],
+    };
+  }
+
+  private get round(): ChatRound<Value> {
+    return this.rounds[this.rounds.length - 1]!;
+  }
+
+  private reason(last: EndReason): EndReason {
+    if (this.aborted) return 'abort';
+    return this.round.calling ? 'calls' : last;
+  }
+
+  private async beginRound(): Promise<void> {
+    const { source, messages, added, options } = this;
+    const parts = await source.begin([...messages, ...added], this.rounds.length === 0);
+    const mostCalls = options.parallelCalls === false ? 1 : Number.POSITIVE_INFINITY;
+    this.rounds.push(new ChatRound(parts, mostCalls));
+  }
+
+  /** Runs the tools that the answer calls, and begins the next answer; or ends the chat. */
+  private async endRound(): Promise<void> {
+    const { round } = this;
+    const { tools } = this.source;
+    const { maxRounds = 8 } = this.options;
+    const goesOn = round.calling && canRun(round.calls, tools) && this.rounds.length < maxRounds;
+    const results = goesOn ? await this.run(round.calls) : undefined;
+    if (results) {
+      this.added.push(...this.exchange(round, results));
+      await this.beginRound();
+      return;
+    }
+    this.over = true;
+    this.added.push(round.message(round.calls));
+  }
+
+  /** The results of the tools; undefined where the caller aborts meanwhile. */
+  private async run(calls: readonly AnswerCall[]): Promise<readonly string[] | undefined> {
+    const { signal } = this.options;
+    let cancel = () => {};
+    const aborted = new Promise<undefined>((resolve) => {
+      const abort = () => {
+        this.aborted = true;
+        this.stop.abort(signal?.reason);
+        resolve(undefined);
+      };
+      if (signal?.aborted) abort();
+      else if (signal) cancel = onAbort(signal, abort);
+    });
+    try {
+      return this.aborted
+        ? undefined
+        : await Promise.race([runCalls(calls, this.source.tools, this.stop.signal), aborted]);
+    } finally {
+      cancel();
+    }
+  }
+
+  /** The calls of an answer and their results as messages. */
+  private exchange(round: ChatRound<Value>, results: readonly string[]): ChatMessage[] {
+    const { calls } = round;
+    const answers = calls.map(({ id, name }, i) => ({
+      role: 'tool',
+      tool_call_id: id,
+      name,
+      content: results[i]!,
+    }));
+    if (!this.source.oneCallPerMessage) return [round.message(calls), ...answers];
+    return calls.flatMap((call, i) => {
+      const message = round.message([call]);
+      return [i === 0 ? message : { ...message, content: '' }, answers[i]!];
+    });
+  }
+
+  /** A piece of the last answer among those before it. */
+  private placed(piece: ChatPiece): ChatPiece {
+    const earlier = this.rounds.slice(0, -1);
+    if (earlier.length === 0) return piece;
+    const first = earlier.reduce((sum, { calls }) => sum + calls.length, 0);
+    const behind = (field: 'text' | 'thinking') => {
+      const begins = piece[field] !== '' && this.round[field].length === piece[field].length;
+      return begins && earlier.some((round) => round[field] !== '') ? SEPARATOR + piece[field] : piece[field];
+    };
+    const calls = piece.calls.map((call) => ({ ...call, index: first + call.index }));
+    return { ...piece, text: behind('text'), thinking: behind('thinking'), calls };
+  }
+
+  private join(field: 'text' | 'thinking'): string {
+    return this.rounds
+      .map((round) => round[field])
+      .filter((text) => text !== '')
+      .join(SEPARATOR);
+  }
+}

@@ -1,0 +1,144 @@
+import type { Structure } from '@quern/grammar';
+import {
+  knowsThinking,
+  marksOf,
+  opensThinking,
+  takesOneCall,
+  thinkingMarks,
+  thinkingVariable,
+} from '../chat/answer/call-formats.js';
+import { callStructure } from '../chat/answer/call-structure.js';
+import {
+  AnswerParser,
+  type AnswerParserOptions,
+  type CallFormat,
+  callFormatOf,
+  callFormats,
+} from '../chat/answer/index.js';
+import type { ChatMessage, ChatTemplate, EncodeChatOptions } from '../chat/index.js';
+import { badOption } from '../error.js';
+import type { RoundParts } from '../generation/chat-round.js';
+import type { ChatSource } from '../generation/chat-run.js';
+import type { ChatOptions } from '../generation/generate-options.js';
+import type { GenerationSource, Prompt } from '../generation/generation-source.js';
+import { Run } from '../generation/run.js';
+import { type NamedTool, namedTools } from '../generation/tool-options.js';
+import type { CallsStructure } from '../structured/grammars.js';
+import { structureOf } from '../structured/options.js';
+import type { Tokenizer } from '../tokenizer/index.js';
+import { chatPrompt, type PromptRules } from './prompt.js';
+
+/** The parts of a model that answer a chat. */
+export interface ChatModel {
+  readonly template: ChatTemplate;
+  readonly rules: PromptRules;
+  /** `calls`: what an answer that must call tools is; undefined for others. Asked for when the prompt is known. */
+  source(prompt: () => Promise<Prompt>, calls: () => CallsStructure | undefined): GenerationSource;
+}
+
+/** The source of a chat's answers. The options are checked. @throws RuntimeError BAD_OPTION */
+export function chatSource<Value>(model: ChatModel, options: ChatOptions): ChatSource<Value> {
+  const { template, rules } = model;
+  const tools = options.toolChoice === 'none' ? [] : namedTools(options);
+  needChoice(options, tools);
+  const calls = formatOf(template, options, tools);
+  const thinking = structureOf(options) === undefined && knowsThinking(template.source);
+  const shown = shownTokens(rules.tokenizer, [
+    ...(calls ? marksOf(calls) : []),
+    ...(thinking ? thinkingMarks : []),
+  ]);
+  const encode = encodeOptions(template, options, tools);
+
+  const begin = async (messages: readonly ChatMessage[], first: boolean): Promise<RoundParts<Value>> => {
+    let thoughts: AnswerParserOptions['thinking'];
+    const prompt = async () => {
+      const { text, ...rest } = await chatPrompt(template, messages, encode, rules);
+      if (calls === undefined && tools.length > 0 && options.callFormat !== 'none') throw unknownFormat();
+      if (thinking) thoughts = opensThinking(text) ? 'open' : 'parted';
+      return { ...rest, shown };
+    };
+    const structure = () => {
+      const wanted = first ? enforced(options, calls, tools, thoughts) : undefined;
+      return wanted && { structure: wanted, marks: shown };
+    };
+    const run = await Run.begin<Value>(model.source(prompt, structure), options);
+    const known = tools.length > 0 && { tools };
+    return { run, parser: new AnswerParser({ calls, thinking: thoughts, ...known }) };
+  };
+  return { tools, oneCallPerMessage: calls !== undefined && takesOneCall(calls), begin };
+}
+
+/** @throws RuntimeError BAD_OPTION for a choice that the tools or other options do not allow */
+function needChoice(options: ChatOptions, tools: readonly NamedTool[]): void {
+  const { toolChoice = 'auto' } = options;
+  const structure = structureOf(options);
+  if (structure && tools.length > 0)
+    throw badOption(
+      `options ${structure} and tools exclude each other, except with toolChoice: 'none'`,
+      structure,
+    );
+  if (typeof toolChoice === 'object' && !tools.some(({ name }) => name === toolChoice.name))
+    throw badOption(`toolChoice names '${toolChoice.name}', which is not among the tools`, 'toolChoice');
+  if (toolChoice === 'required' && tools.length === 0)
+    throw badOption("toolChoice: 'required' needs tools", 'toolChoice');
+}
+
+/** The structure of an answer that must call tools. */
+function enforced(
+  { toolChoice: choice = 'auto', parallelCalls: parallel }: ChatOptions,
+  calls: CallFormat | undefined,
+  tools: readonly NamedTool[],
+  thinking: AnswerParserOptions['thinking'],
+): Structure | undefined {
+  if (choice === 'auto' || choice === 'none') return undefined;
+  if (calls === undefined)
+    throw badOption(
+      "callFormat: 'none' cannot enforce calls: leave out toolChoice, or choose a format",
+      'callFormat',
+    );
+  return callStructure(calls, tools, { choice, parallel, thinking });
+}
+
+/** How the answer writes calls; undefined where they stay text. */
+function formatOf(
+  { source }: ChatTemplate,
+  { callFormat }: ChatOptions,
+  tools: readonly NamedTool[],
+): CallFormat | undefined {
+  if (callFormat !== undefined) return callFormat === 'none' ? undefined : callFormat;
+  return tools.length > 0 ? callFormatOf(source) : undefined;
+}
+
+const unknownFormat = () =>
+  badOption(
+    `the chat template of this model does not show how it writes calls of tools: set callFormat to ${callFormats.join(', ')}, or to none to get them as text`,
+    'callFormat',
+  );
+
+/** @throws RuntimeError BAD_OPTION where the template has no switch for thinking */
+function encodeOptions(
+  { source }: ChatTemplate,
+  { tools: _, ...options }: ChatOptions,
+  tools: readonly NamedTool[],
+): EncodeChatOptions {
+  const described = tools.length > 0 && { tools: tools.map((tool) => tool.described) };
+  if (options.thinking === undefined) return { ...options, ...described };
+  const variable = thinkingVariable(source);
+  if (variable === undefined)
+    throw badOption(
+      'the chat template of this model has no switch for thinking (enable_thinking)',
+      'thinking',
+    );
+  return { ...options, ...described, extra: { ...options.extra, [variable]: options.thinking } };
+}
+
+/** Those marks that are control tokens. */
+function shownTokens(tokenizer: Tokenizer | undefined, marks: readonly string[]): ReadonlySet<number> {
+  const shown = new Set<number>();
+  for (const mark of tokenizer ? marks : []) {
+    const ids = tokenizer!.encode(mark, { special: 'parse', addBos: false, addEos: false });
+    if (ids.length === 1 && tokenizer!.isControl(ids[0]!) && tokenizer!.tokenText(ids[0]!) === mark)
+      shown.add(ids[0]!);
+  }
+  return shown;
+}

@@ -1,0 +1,77 @@
+import type { ChatOptions, ToolChoice } from '@quern/runtime';
+import { z } from 'zod';
+import { orNull } from './fields.js';
+
+const schema = z.record(z.string(), z.unknown());
+
+const tool = z.strictObject({
+  type: z.literal('function', { error: 'only tools of the type function are supported' }),
+  function: z.strictObject({
+    name: z.string().min(1).max(128),
+    description: z.string().optional(),
+    parameters: schema.optional(),
+    strict: z.boolean().nullish(),
+  }),
+});
+
+/** Fields of tools in chat completions. */
+export const toolFields = {
+  tools: orNull(z.array(tool).max(256)),
+  tool_choice: orNull(
+    z.union([
+      z.enum(['none', 'auto', 'required']),
+      z.strictObject({ type: z.literal('function'), function: z.strictObject({ name: z.string() }) }),
+    ]),
+  ),
+  parallel_tool_calls: orNull(z.boolean()),
+};
+
+type ToolFields = z.output<z.ZodObject<typeof toolFields>>;
+
+export function toolOptions({ tools, tool_choice, parallel_tool_calls }: ToolFields): ChatOptions {
+  const toolChoice: ToolChoice | undefined =
+    typeof tool_choice === 'object' ? { name: tool_choice.function.name } : tool_choice;
+  return { tools: tools && [...tools], toolChoice, parallelCalls: parallel_tool_calls };
+}
+
+const flatTool = z.object({
+  type: z.literal('function', { error: 'only tools of the type function are supported' }),
+  name: z.string().min(1).max(128),
+  description: z.string().nullish(),
+  parameters: schema.nullish(),
+  strict: z.boolean().nullish(),
+});
+
+/** Fields of tools in responses. */
+export const flatToolFields = {
+  tools: orNull(z.array(flatTool).max(256)),
+  tool_choice: orNull(
+    z.union([
+      z.enum(['none', 'auto', 'required']),
+      z.strictObject({ type: z.literal('function'), name: z.string() }),
+    ]),
+  ),
+  parallel_tool_calls: orNull(z.boolean()),
+};
+
+type FlatToolFields = z.output<z.ZodObject<typeof flatToolFields>>;
+
+export const flatToolOptions = ({
+  tools,
+  tool_choice,
+  parallel_tool_calls,
+}: FlatToolFields): ChatOptions => ({
+  tools: tools?.map(({ name, description, parameters }) => described(name, description, parameters)),
+  toolChoice: typeof tool_choice === 'object' ? { name: tool_choice.name } : tool_choice,
+  parallelCalls: parallel_tool_calls,
+});
+
+/** A tool in the form that templates know. */
+export const described = (
+  name: string,
+  description: string | null | undefined,
+  parameters: object | null | undefined,
+) => ({
+  type: 'function' as const,
+  function: { name, ...(description && { description }), ...(parameters && { parameters }) },
+});
