@@ -32,6 +32,7 @@ const calls = {
   EncodeChatOptions: 'template.encode, template.prompt',
   TemplateTokens: 'ChatTemplate.from, ChatTemplate.builtin',
   LoadTemplateOptions: 'chatTemplateFromGguf, chatTemplateFromHuggingFace',
+  AnswerParserOptions: 'new AnswerParser',
   SyntheticOptions: 'makeSyntheticModel',
   SyntheticEncoderOptions: 'makeSyntheticEncoder',
   SyntheticSpeechOptions: 'makeSyntheticSpeechModel',

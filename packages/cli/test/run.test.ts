@@ -56,6 +56,19 @@ describe('a model with a chat template', () => {
     expect(named.code).toBe(0);
   }, 60_000);
 
+  test('thoughts go to stderr, unless --no-thinking; the answer is text alone', async () => {
+    const template = file('thinks.jinja', '{{ messages[0].content }}<think>');
+    const args = ['run', 'demo', request, '--chat-template', template, ...greedy];
+    const shown = await quern(args);
+    expect(shown.stdout).toBe('\n');
+    expect(shown.stderr).toMatch(/<think>\n.+\n<\/think>\n/s);
+    const { stderr } = await quern([...args, '--no-thinking']);
+    expect(stderr).not.toContain('<think>');
+    const { text, thinking } = JSON.parse((await quern([...args, '--json'])).stdout);
+    expect(text).toBe('');
+    expect(shown.stderr).toContain(thinking);
+  }, 60_000);
+
   test('--system reaches the template', async () => {
     const template = file(
       'system.jinja',

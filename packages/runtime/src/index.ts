@@ -63,7 +63,6 @@ export {
   type AnswerParserOptions,
   type AnswerTool,
   type CallFormat,
-  callFormatOf,
   callFormats,
 } from './chat/answer/index.js';
 export * from './chat/index.js';

@@ -1,9 +1,11 @@
-import type { ChatMessage, Generation, Model, SpeculateOptions } from '@quern/runtime';
+import type { ChatGeneration, ChatMessage, ChatPiece, Model, SpeculateOptions } from '@quern/runtime';
 import { generateOptions, type SamplingFlags } from '../options.js';
 import { isCoded, say } from '../terminal/report.js';
+import { Thoughts } from '../terminal/thoughts.js';
 import { write } from '../terminal/write.js';
+import type { TemplateFlags } from './template.js';
 
-export interface ConversationFlags extends SamplingFlags {
+export interface ConversationFlags extends SamplingFlags, TemplateFlags {
   readonly system?: string;
 }
 
@@ -11,11 +13,11 @@ export interface ConversationFlags extends SamplingFlags {
 type Turn = readonly [user: ChatMessage, assistant: ChatMessage];
 
 interface Begun {
-  readonly generation: Generation;
+  readonly generation: ChatGeneration;
   /** Those before it that fit. */
   readonly turns: readonly Turn[];
-  readonly pieces: AsyncIterator<{ readonly text: string }, void, void>;
-  readonly first: IteratorResult<{ readonly text: string }, void>;
+  readonly pieces: AsyncIterator<ChatPiece, void, void>;
+  readonly first: IteratorResult<ChatPiece, void>;
 }
 
 const isTooLong = (error: unknown): boolean => isCoded(error) && error.code === 'PROMPT_TOO_LONG';
@@ -44,7 +46,12 @@ export class Conversation {
     const user: ChatMessage = { role: 'user', content: line };
     const { generation, turns, pieces, first } = await this.begin(user, signal);
     this.sayForgotten(this.turns.length - turns.length);
-    for (let step = first; !step.done; step = await pieces.next()) await write(step.value.text);
+    const thoughts = new Thoughts(this.flags.thinking !== false);
+    for (let step = first; !step.done; step = await pieces.next()) {
+      thoughts.show(step.value);
+      await write(step.value.text);
+    }
+    thoughts.end();
     await write('\n');
     const { text, reason } = await generation.result;
     this.turns = [...turns, [user, { role: 'assistant', content: text }]];

@@ -1,4 +1,11 @@
-import type { GenerateOptions, Generation, GenerationResult, Model } from '@quern/runtime';
+import type {
+  ChatGeneration,
+  ChatResult,
+  GenerateOptions,
+  Generation,
+  GenerationResult,
+  Model,
+} from '@quern/runtime';
 import { Command } from 'commander';
 import { resolveTemplate, type TemplateFlags, withTemplate } from '../chat/template.js';
 import { withModel } from '../load.js';
@@ -21,6 +28,7 @@ import { count } from '../terminal/count.js';
 import { figure } from '../terminal/figure.js';
 import { interruptible } from '../terminal/interrupt.js';
 import { say } from '../terminal/report.js';
+import { Thoughts } from '../terminal/thoughts.js';
 import { write, writeJson } from '../terminal/write.js';
 
 interface RunFlags
@@ -36,8 +44,9 @@ interface RunFlags
 }
 
 /** The `--json` object; scripts depend on it. */
-const jsonResult = (model: Model, result: GenerationResult) => ({
+const jsonResult = (model: Model, result: GenerationResult | ChatResult) => ({
   text: result.text,
+  ...('thinking' in result && result.thinking !== '' && { thinking: result.thinking }),
   tokens: result.tokens,
   promptTokens: result.promptTokens,
   prefillTokensPerSecond: result.prefillTokensPerSecond,
@@ -64,12 +73,18 @@ function summary(model: Model, result: GenerationResult): string {
 }
 
 /** Streams `goesOnFrom` and the text. `goesOnFrom` is printed with the first piece, so an early error appears alone. */
-async function stream(goesOnFrom: string, generation: Generation): Promise<void> {
+async function stream(
+  goesOnFrom: string,
+  generation: Generation | ChatGeneration,
+  thoughts: Thoughts,
+): Promise<void> {
   let before = goesOnFrom;
-  for await (const { text } of generation) {
-    await write(before + text);
+  for await (const piece of generation) {
+    thoughts.show(piece);
+    await write(before + piece.text);
     before = '';
   }
+  thoughts.end();
   await write(`${before}\n`);
 }
 
@@ -101,7 +116,7 @@ async function generate(
   const generation = chats ? model.chat(messages(prompt, flags), options) : model.generate(prompt, options);
   if (flags.json) await writeJson(jsonResult(model, await generation.result));
   else {
-    await stream(chats ? '' : prompt, generation);
+    await stream(chats ? '' : prompt, generation, new Thoughts(flags.thinking !== false));
     say(summary(model, await generation.result));
   }
   options.signal.throwIfAborted();

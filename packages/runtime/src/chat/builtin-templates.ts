@@ -1,8 +1,34 @@
 /** Templates for models without one. The special tokens only work where the model's vocabulary has them. */
 export const BUILTIN_TEMPLATES = {
   chatml: `
+{%- if tools %}
+    {{- '<|im_start|>system\\n' }}
+    {%- if messages[0].role == 'system' %}
+        {{- messages[0].content + '\\n\\n' }}
+        {%- set messages = messages[1:] %}
+    {%- endif %}
+    {{- 'You may call these functions:\\n<tools>\\n' }}
+    {%- for tool in tools %}
+        {{- tool | tojson + '\\n' }}
+    {%- endfor %}
+    {{- '</tools>\\nTo call one, write its name and its arguments as JSON:\\n' }}
+    {{- '<tool_call>\\n{"name": "function name", "arguments": {"argument name": "value"}}\\n</tool_call><|im_end|>\\n' }}
+{%- endif %}
 {%- for message in messages %}
-    {{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' }}
+    {%- if message.role == 'tool' %}
+        {{- '<|im_start|>user\\n' if loop.first or loop.previtem.role != 'tool' else '\\n' }}
+        {%- set content = message.content if message.content is string else message.content | tojson %}
+        {{- '<tool_response>\\n' + content + '\\n</tool_response>' }}
+        {{- '<|im_end|>\\n' if loop.last or loop.nextitem.role != 'tool' }}
+    {%- else %}
+        {{- '<|im_start|>' + message.role + '\\n' + message.content }}
+        {%- for call in message.tool_calls or [] %}
+            {{- '\\n' if message.content or not loop.first }}
+            {{- '<tool_call>\\n{"name": ' + call.function.name | tojson + ', "arguments": ' }}
+            {{- call.function.arguments | tojson + '}\\n</tool_call>' }}
+        {%- endfor %}
+        {{- '<|im_end|>\\n' }}
+    {%- endif %}
 {%- endfor %}
 {%- if add_generation_prompt %}
     {{- '<|im_start|>assistant\\n' }}
@@ -27,8 +53,29 @@ export const BUILTIN_TEMPLATES = {
 
   llama3: `
 {{- bos_token }}
+{%- if tools %}
+    {{- '<|start_header_id|>system<|end_header_id|>\\n\\n' }}
+    {%- if messages[0].role == 'system' %}
+        {{- messages[0].content.strip() + '\\n\\n' }}
+        {%- set messages = messages[1:] %}
+    {%- endif %}
+    {{- 'You may call these functions. To call one, answer with JSON alone: ' }}
+    {{- '{"name": "function name", "parameters": {"argument name": "value"}}' }}
+    {%- for tool in tools %}
+        {{- '\\n\\n' + tool | tojson(indent=4) }}
+    {%- endfor %}
+    {{- '<|eot_id|>' }}
+{%- endif %}
 {%- for message in messages %}
-    {{- '<|start_header_id|>' + message.role + '<|end_header_id|>\\n\\n' + message.content.strip() + '<|eot_id|>' }}
+    {%- set role = 'ipython' if message.role == 'tool' else message.role %}
+    {%- set content = message.content.strip() if message.content is string else message.content | tojson %}
+    {{- '<|start_header_id|>' + role + '<|end_header_id|>\\n\\n' + content }}
+    {%- for call in message.tool_calls or [] %}
+        {{- '; ' if not loop.first }}
+        {{- '{"name": ' + call.function.name | tojson + ', "parameters": ' }}
+        {{- call.function.arguments | tojson + '}' }}
+    {%- endfor %}
+    {{- '<|eot_id|>' }}
 {%- endfor %}
 {%- if add_generation_prompt %}
     {{- '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}

@@ -1,5 +1,6 @@
 import type { AnySchema } from '@quern/core';
 import { syntheticEncoderSchema, syntheticSchema, syntheticSpeechSchema } from '@quern/models';
+import { answerParserSchema } from '../chat/answer/answer-parser.js';
 import { encodeChatSchema, renderSchema, templateTokensSchema } from '../chat/chat-template.js';
 import { loadTemplateSchema } from '../chat/load.js';
 import { findAllSchema, findBackendsSchema } from '../discovery/find-backends.js';
@@ -47,6 +48,7 @@ export const optionSchemas = {
   EncodeChatOptions: encodeChatSchema,
   TemplateTokens: templateTokensSchema,
   LoadTemplateOptions: loadTemplateSchema,
+  AnswerParserOptions: answerParserSchema,
   SyntheticOptions: syntheticSchema,
   SyntheticEncoderOptions: syntheticEncoderSchema,
   SyntheticSpeechOptions: syntheticSpeechSchema,

@@ -1,9 +1,11 @@
-import type { CallFormat } from './call-formats.js';
-import { type AnswerTool, type CallSink, newCallId } from './call-output.js';
+import { checkArgument, checkOptions, type Rule, rules, type Schema } from '@quern/core';
+import { badArgument, badOption } from '../error.js';
+import { AnswerSink } from './answer-sink.js';
+import { type CallFormat, callFormats } from './call-formats.js';
+import { type AnswerTool, newCallId } from './call-output.js';
 import { Calls } from './calls.js';
-import { EdgeSpaces } from './edge-spaces.js';
-import { type AnswerEvent, addEvent } from './events.js';
-import { Thoughts, type ThoughtsSink } from './thoughts.js';
+import type { AnswerEvent } from './events.js';
+import { Thoughts } from './thoughts.js';
 
 export interface AnswerParserOptions {
   /** How the model writes calls; absent: calls stay text. */
@@ -16,6 +18,27 @@ export interface AnswerParserOptions {
   readonly newId?: (() => string) | undefined;
 }
 
+const namedTool: Rule<AnswerTool> = {
+  must: 'a tool with a name',
+  holds: (value): value is AnswerTool => rules.isObject(value) && typeof value.name === 'string',
+};
+
+/** What each option must be, and its default. */
+export const answerParserSchema = {
+  calls: { ...rules.oneOf(callFormats), about: 'how the model writes calls', absent: 'calls stay text' },
+  thinking: {
+    ...rules.oneOf(['parted', 'open'] as const),
+    about: "thoughts are parted from the answer; 'open': the prompt has begun them",
+    absent: 'thoughts stay text',
+  },
+  tools: {
+    ...rules.listOf('tools, each with a name', namedTool),
+    about: 'the tools that may be called',
+    absent: 'not known',
+  },
+  newId: { ...rules.callback, about: 'gives the id of a new call', absent: 'nine random letters and digits' },
+} as const satisfies Schema<AnswerParserOptions>;
+
 /**
  * Parts the text of an answer, as it comes, into text, thoughts and calls of tools. However the text is cut into
  * chunks, the events say the same. White space beside thoughts and calls is dropped; all other text is kept.
@@ -24,72 +47,31 @@ export interface AnswerParserOptions {
  * Afterwards it stays a call: what follows and is no JSON becomes part of its arguments, as the model wrote it, up to
  * the family's closing mark or the end of the answer.
  */
-export class AnswerParser implements CallSink, ThoughtsSink {
-  readonly tools: readonly AnswerTool[] | undefined;
-  private events: AnswerEvent[] = [];
+export class AnswerParser {
+  private readonly sink: AnswerSink;
   private readonly thoughts: Thoughts | undefined;
-  private readonly calls: Calls | undefined;
-  private readonly thinkingSpaces = new EdgeSpaces(true);
-  private readonly textSpaces = new EdgeSpaces();
-  private readonly newId: () => string;
-  private index = -1;
 
-  constructor({ calls, thinking, tools, newId = newCallId }: AnswerParserOptions) {
-    this.tools = tools;
-    this.newId = newId;
-    this.thoughts = thinking && new Thoughts(this, thinking === 'open');
-    this.calls = calls && new Calls(this, calls);
+  /** @throws ChatTemplateError BAD_OPTION */
+  constructor(options: AnswerParserOptions = {}) {
+    checkOptions('AnswerParser', options, answerParserSchema, badOption);
+    const { calls, thinking, tools, newId = newCallId } = options;
+    this.sink = new AnswerSink(tools, newId);
+    this.sink.calls = calls && new Calls(this.sink, calls);
+    this.thoughts = thinking && new Thoughts(this.sink, thinking === 'open');
   }
 
-  /** The events completed by a chunk of the answer. */
+  /** The events completed by a chunk of the answer. @throws ChatTemplateError BAD_ARGUMENT */
   push(text: string): AnswerEvent[] {
+    checkArgument('AnswerParser.push', 'text', text, rules.text, badArgument);
     if (this.thoughts) this.thoughts.push(text);
-    else this.answer(text);
-    return this.take();
+    else this.sink.answer(text);
+    return this.sink.take();
   }
 
   /** The answer has ended: the remaining events. */
   end(): AnswerEvent[] {
     this.thoughts?.end();
-    this.calls?.end();
-    this.add('text', this.textSpaces.flush());
-    return this.take();
-  }
-
-  thinking(text: string): void {
-    this.add('thinking', this.thinkingSpaces.push(text));
-  }
-
-  thought(): void {
-    this.textSpaces.mark();
-  }
-
-  answer(text: string): void {
-    if (this.calls) this.calls.push(text);
-    else this.text(text);
-  }
-
-  text(text: string): void {
-    this.add('text', this.textSpaces.push(text));
-  }
-
-  call(name: string): void {
-    this.textSpaces.mark();
-    this.index++;
-    addEvent(this.events, { type: 'call', index: this.index, id: this.newId(), name });
-  }
-
-  arguments(text: string): void {
-    addEvent(this.events, { type: 'arguments', index: this.index, text });
-  }
-
-  private add(type: 'text' | 'thinking', text: string): void {
-    if (text !== '') addEvent(this.events, { type, text });
-  }
-
-  private take(): AnswerEvent[] {
-    const { events } = this;
-    this.events = [];
-    return events;
+    this.sink.end();
+    return this.sink.take();
   }
 }
