@@ -54,12 +54,23 @@ export function chartOf(runs: readonly Run[]): string {
           value: work.tokensPerSecond,
         })),
     );
+  const kinds = ['prefill', 'decode', 'embed', 'hear', 'write'];
+  return barChart(kinds.map((kind) => ({ title: `${kind}, tokens per second`, bars: barsOf(kind) })));
+}
+
+/** A title, and bars of one scale. */
+export interface Panel {
+  readonly title: string;
+  readonly bars: readonly Bar[];
+}
+
+/** An SVG of panels, one below the other. Panels without bars are left out. */
+export function barChart(all: readonly Panel[]): string {
   const panels: string[] = [];
   let top = 0;
-  for (const kind of ['prefill', 'decode', 'embed', 'hear', 'write']) {
-    const bars = barsOf(kind);
+  for (const { title, bars } of all) {
     if (bars.length === 0) continue;
-    panels.push(panel(`${kind}, tokens per second`, bars, top));
+    panels.push(panel(title, bars, top));
     top += titleHeight + bars.length * rowHeight;
   }
   const height = top + margin;

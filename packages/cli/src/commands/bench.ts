@@ -26,6 +26,7 @@ import { inTemporaryFolder } from '../temporary-folder.js';
 import { interruptible } from '../terminal/interrupt.js';
 import { say } from '../terminal/report.js';
 import { write, writeJson } from '../terminal/write.js';
+import { benchServeCommand } from './bench-serve.js';
 
 interface BenchFlags extends WorkFlags {
   readonly arch: readonly string[];
@@ -300,4 +301,5 @@ export const benchCommand = (): Command =>
     .option('--force', 'overwrite the file of --make or --svg')
     .option('--json', 'print one JSON object')
     .option('--svg <file>', 'also draw a chart')
+    .addCommand(benchServeCommand())
     .action(bench);
