@@ -1,0 +1,97 @@
+import { compileStructure, Vocabulary } from '@quern/grammar';
+import { callStructure } from '../../../src/chat/answer/call-structure.js';
+import { callFormats } from '../../../src/chat/answer/index.js';
+import { part } from './read.js';
+
+const parameters = {
+  type: 'object',
+  properties: {
+    city: { type: 'string', maxLength: 12 },
+    days: { type: 'array', items: { type: 'integer', minimum: 0, maximum: 99 }, maxItems: 2 },
+    exact: { type: 'boolean' },
+  },
+  required: ['days'],
+  additionalProperties: false,
+};
+const tools = [
+  { name: 'weather', parameters },
+  { name: 'now', parameters: { type: 'object', properties: {}, additionalProperties: false } },
+];
+
+const end = 128;
+const ascii = Array.from({ length: end }, (_, code) => Uint8Array.of(code));
+const vocabulary = new Vocabulary([...ascii, new Uint8Array(0)], { endOfText: [end] });
+
+/** Numbers from 0 to 1, the same in every run. */
+function* random(seed: number): Generator<number, never> {
+  let state = seed;
+  for (;;) {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    yield state / 2 ** 32;
+  }
+}
+
+/** A text of the structure, a character at a time; it ends parameters early. */
+function walk(grammar: ReturnType<typeof compileStructure>, seed: number): string | undefined {
+  const numbers = random(seed);
+  const matcher = grammar.matcher(vocabulary);
+  let text = '';
+  for (let step = 0; step < 4000; step++) {
+    const allowed = ascii.flatMap((_, code) => (matcher.allows(code) ? [code] : []));
+    if (matcher.isAccepting && (allowed.length === 0 || numbers.next().value < 0.5)) return text;
+    const closing = '</parameter>';
+    const begun = [...closing].findLastIndex((_, i) => text.endsWith(closing.slice(0, i)));
+    const wanted = [closing.charCodeAt(begun), '"'.charCodeAt(0)].find((code) => allowed.includes(code));
+    const any = allowed[Math.floor(numbers.next().value * allowed.length)]!;
+    const code = wanted !== undefined && numbers.next().value < 0.7 ? wanted : any;
+    matcher.accept(code);
+    text += String.fromCharCode(code);
+  }
+  return undefined;
+}
+
+test.each(callFormats)('%s: what the grammar lets through are calls that fit the tools', (format) => {
+  const grammar = compileStructure(callStructure(format, tools, { choice: 'required' }));
+  const texts = Array.from({ length: 25 }, (_, seed) => walk(grammar, seed + 1)).filter(
+    (text) => text !== undefined,
+  );
+  expect(texts.length).toBeGreaterThan(15);
+  const seen = new Set<string>();
+  let most = 0;
+  for (const text of texts) {
+    const { text: rest, calls } = part([...text], { calls: format, tools });
+    expect(rest).toBe('');
+    expect(calls.length).toBeGreaterThan(0);
+    most = Math.max(most, calls.length);
+    for (const { name, arguments: json } of calls) {
+      seen.add(name);
+      const args = JSON.parse(json);
+      if (name === 'now') expect(args).toEqual({});
+      else expect(args.days.every((day: unknown) => Number.isInteger(day))).toBe(true);
+      if ('city' in args) expect(typeof args.city).toBe('string');
+      if ('exact' in args) expect(typeof args.exact).toBe('boolean');
+    }
+  }
+  expect(most > 1).toBe(format !== 'llama3-json'); // whose templates take one call per message
+  expect([...seen].sort()).toEqual(['now', 'weather']);
+});
+
+test('thoughts before enforced calls', () => {
+  const grammar = compileStructure(
+    callStructure('hermes', tools, { choice: { name: 'now' }, thinking: 'parted' }),
+  );
+  const accepts = (text: string) => {
+    const matcher = grammar.matcher(vocabulary);
+    for (const c of text) {
+      if (!matcher.allows(c.charCodeAt(0))) return false;
+      matcher.accept(c.charCodeAt(0));
+    }
+    return matcher.isAccepting;
+  };
+  const call = '<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>';
+  expect(accepts(call)).toBe(true);
+  expect(accepts(`<think>\na </thin < b\n</think>\n\n${call}`)).toBe(true);
+  expect(accepts(`<think>${call}`)).toBe(false);
+  expect(accepts(`Well. ${call}`)).toBe(false);
+  expect(accepts(`${call}\n${call}`)).toBe(false);
+});
