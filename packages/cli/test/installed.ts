@@ -32,7 +32,7 @@ export function installCommand(leftOut: readonly string[] = []): {
   const modules = join(folder, 'node_modules');
   copyBuilt('cli', join(modules, 'quern'));
   copyBuilt('runtime', join(modules, '@quern/runtime'));
-  const all = ['backend-cpu', 'conformance', 'core', 'demo-model', 'models', 'quant'];
+  const all = ['backend-cpu', 'conformance', 'core', 'demo-model', 'grammar', 'models', 'quant', 'server'];
   for (const name of all.filter((each) => !leftOut.includes(each)))
     symlinkSync(join(packages, name), join(modules, '@quern', name));
   for (const path of [

@@ -1,0 +1,98 @@
+// Clients that applications use: the AI SDK, LangChain.
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
+import { HumanMessage } from '@langchain/core/messages';
+import { ChatOpenAI } from '@langchain/openai';
+import type { Model } from '@quern/runtime';
+import { generateText, jsonSchema, Output, streamText, tool } from 'ai';
+import type { RunningServer } from '../src/index.js';
+import { loadDemo, serving } from './serving.js';
+
+const template = `{% for tool in tools or [] %}<tools>{{ tool | tojson }}</tools><tool_call>{% endfor %}
+{%- for message in messages %}{{ message.role }}: {{ message.content or '' }}
+{% endfor %}assistant: `;
+
+let model: Model;
+let server: RunningServer;
+beforeAll(async () => {
+  model = await loadDemo(4, { chatTemplate: template, context: 1024 });
+  server = await serving(model, { apiKeys: ['secret'] });
+});
+afterAll(async () => {
+  await server.close();
+  model.dispose();
+});
+
+describe('the AI SDK', () => {
+  const provider = () =>
+    createOpenAICompatible({
+      name: 'quern',
+      baseURL: `${server.url}/v1`,
+      apiKey: 'secret',
+      supportsStructuredOutputs: true,
+      includeUsage: true,
+    });
+  const ask = () => ({
+    model: provider()('demo'),
+    prompt: 'Tell me a story.',
+    temperature: 0,
+    maxOutputTokens: 12,
+  });
+
+  test('generateText and streamText: the same text', async () => {
+    const { text, usage, finishReason } = await generateText(ask());
+    expect([usage.outputTokens, finishReason]).toEqual([12, 'length']);
+    const stream = streamText(ask());
+    let streamed = '';
+    for await (const part of stream.textStream) streamed += part;
+    expect(streamed).toBe(text);
+    expect((await stream.usage).outputTokens).toBe(12);
+  });
+
+  test('structured output', async () => {
+    const schema = jsonSchema<{ n: number }>({
+      type: 'object',
+      properties: { n: { type: 'integer', minimum: 1, maximum: 9 } },
+      required: ['n'],
+      additionalProperties: false,
+    });
+    const { output } = await generateText({
+      ...ask(),
+      maxOutputTokens: 60,
+      output: Output.object({ schema }),
+    });
+    expect(output.n).toBeGreaterThan(0);
+  });
+
+  test('a tool that must be called', async () => {
+    const inputSchema = jsonSchema<{ city: string }>({
+      type: 'object',
+      properties: { city: { enum: ['Rome', 'Oslo'] } },
+      required: ['city'],
+      additionalProperties: false,
+    });
+    const weather = tool({ description: 'x', inputSchema, execute: async ({ city }) => `rain in ${city}` });
+    const { toolResults } = await generateText({
+      ...ask(),
+      maxOutputTokens: 100,
+      tools: { weather },
+      toolChoice: 'required',
+    });
+    expect(toolResults[0]!.output).toMatch(/^rain in (Rome|Oslo)$/);
+  });
+});
+
+test('LangChain’s chat model, whole and streamed', async () => {
+  const chat = new ChatOpenAI({
+    model: 'demo',
+    apiKey: 'secret',
+    temperature: 0,
+    maxTokens: 12,
+    maxRetries: 0,
+    configuration: { baseURL: `${server.url}/v1` },
+  });
+  const { content, usage_metadata } = await chat.invoke([new HumanMessage('Tell me a story.')]);
+  expect(usage_metadata).toMatchObject({ output_tokens: 12 });
+  let streamed = '';
+  for await (const chunk of await chat.stream('Tell me a story.')) streamed += chunk.content;
+  expect(streamed).toBe(content);
+});
