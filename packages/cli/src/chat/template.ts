@@ -10,14 +10,15 @@ export interface TemplateFlags {
   readonly thinking?: boolean;
 }
 
+export const withChatTemplate = (command: Command): Command =>
+  command.option(
+    '--chat-template <name|file>',
+    `instead of the model's own: ${builtinTemplates.join(', ')}, or a file of Jinja`,
+  );
+
 /** Options of commands that chat. */
 export const withTemplate = (command: Command): Command =>
-  command
-    .option(
-      '--chat-template <name|file>',
-      `instead of the model's own: ${builtinTemplates.join(', ')}, or a file of Jinja`,
-    )
-    .option('--no-thinking', 'do not show what the model thinks before it answers');
+  withChatTemplate(command).option('--no-thinking', 'do not show what the model thinks before it answers');
 
 /** Replaces a template file's path by its content; builtin names stay. Ends the program if it is neither. */
 export async function resolveTemplate<T extends TemplateFlags>(flags: T, command: Command): Promise<T> {

@@ -8,6 +8,7 @@ import {
 } from '@quern/runtime';
 import type { RunningServer, ServeOptions } from '@quern/server';
 import { Command } from 'commander';
+import { resolveTemplate, type TemplateFlags, withChatTemplate } from '../chat/template.js';
 import { load } from '../load.js';
 import { type LoadFlags, oneBackendOptions, withLoading } from '../options.js';
 import { modelName } from '../serve/model-name.js';
@@ -15,7 +16,7 @@ import { wholeOption } from '../serve/whole-option.js';
 import { interruptible } from '../terminal/interrupt.js';
 import { say } from '../terminal/report.js';
 
-interface ServeFlags extends LoadFlags {
+interface ServeFlags extends LoadFlags, TemplateFlags {
   readonly host: string;
   readonly port: number;
   readonly apiKey?: readonly string[];
@@ -30,18 +31,38 @@ type AnyModel = Model | Embedder | SpeechModel;
 
 const list = (value: string, before: readonly string[] = []): string[] => [...before, value];
 
-async function serve(paths: string[], flags: ServeFlags): Promise<void> {
+async function serve(paths: string[], given: ServeFlags, command: Command): Promise<void> {
+  const flags = await resolveTemplate(given, command);
   const models: Record<string, AnyModel> = {};
   try {
     await interruptible(async (signal) => {
       for (const path of paths) models[modelName(path, models)] = await loadAny(path, flags, signal);
-      const { serve: listen } = await import('@quern/server'); // other commands start without it
-      const server = await listen(serverOptions(models, flags));
+      const server = await listen(models, flags, command);
       say(`${Object.keys(models).join(', ')}: listening on ${server.url}`);
       await untilStopped(server, signal);
     });
   } finally {
     for (const model of Object.values(models)) model.dispose();
+  }
+}
+
+async function listen(
+  models: Record<string, AnyModel>,
+  flags: ServeFlags,
+  command: Command,
+): Promise<RunningServer> {
+  const { serve: begin } = await import('@quern/server'); // other commands start without it
+  try {
+    return await begin(serverOptions(models, flags));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const { host, port } = flags;
+    if (code === 'EADDRINUSE')
+      command.error(`error: port ${port} of ${host} is taken: choose another one with --port, or 0 for any`);
+    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
+      command.error(`error: this machine has no address ${host}: --host 127.0.0.1 or 0.0.0.0`);
+    if (code === 'EACCES') command.error(`error: port ${port} may not be opened: choose one from 1024 on`);
+    throw error;
   }
 }
 
@@ -76,7 +97,7 @@ async function untilStopped(server: RunningServer, signal: AbortSignal): Promise
 }
 
 export const serveCommand = (): Command =>
-  withLoading(new Command('serve'))
+  withChatTemplate(withLoading(new Command('serve')))
     .description('serve models over HTTP, compatible with OpenAI’s API')
     .argument('<model...>')
     .option('--host <address>', 'address to listen on; 0.0.0.0: all', '127.0.0.1')

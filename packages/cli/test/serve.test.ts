@@ -1,0 +1,77 @@
+import { createServer } from 'node:net';
+import { modelName } from '../src/serve/model-name.js';
+import { quern, start } from './cli.js';
+
+/** A port that is free now. */
+const freePort = (): Promise<number> =>
+  new Promise((resolve) => {
+    const server = createServer();
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      const port = typeof address === 'object' ? address!.port : 0;
+      server.close(() => resolve(port));
+    });
+  });
+
+async function untilReady(url: string): Promise<void> {
+  for (let tries = 0; tries < 400; tries++) {
+    const isReady = await fetch(`${url}/ready`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+    if (isReady) return;
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+  throw new Error(`${url} does not answer`);
+}
+
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  'serve answers, and ends a running request after %s',
+  async (signal) => {
+    const port = await freePort();
+    const url = `http://127.0.0.1:${port}`;
+    const server = start(['serve', 'demo', 'demo', '--port', String(port), '--api-key', 'secret']);
+    await untilReady(url);
+    const headers = { 'content-type': 'application/json', authorization: 'Bearer secret' };
+    const models = (await (await fetch(`${url}/v1/models`, { headers })).json()) as {
+      data: { id: string }[];
+    };
+    expect(models.data.map(({ id }) => id)).toEqual(['demo', 'demo-2']);
+    expect((await fetch(`${url}/v1/models`)).status).toBe(401);
+    const body = {
+      model: 'demo-2',
+      messages: [{ role: 'user', content: 'Hi' }],
+      max_tokens: 400,
+      ignore_eos: true,
+      stream: true,
+    };
+    const response = await fetch(`${url}/v1/chat/completions`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(body),
+    });
+    server.kill(signal);
+    expect(await response.text()).toMatch(/data: \[DONE\]\n\n$/);
+    const { code, stdout, stderr } = await server.finished;
+    expect([code, stdout]).toEqual([0, '']);
+    expect(stderr).toContain(`demo, demo-2: listening on ${url}`);
+    expect(stderr).toMatch(/\{"time":.*"path":"\/v1\/chat\/completions","status":200/);
+  },
+  60_000,
+);
+
+test('faults end serve with one message', async () => {
+  const port = await freePort();
+  const holder = createServer().listen(port, '127.0.0.1');
+  const taken = await quern(['serve', 'demo', '--port', String(port)]);
+  holder.close();
+  expect([taken.code, taken.stdout]).toEqual([1, '']);
+  expect(taken.stderr).toContain(`port ${port} of 127.0.0.1 is taken: choose another one with --port`);
+  expect((await quern(['serve', 'nosuch'])).stderr).toMatch(/nosuch/);
+  expect((await quern(['serve', 'demo', '--port', 'x'])).stderr).toMatch(/whole number/);
+}, 60_000);
+
+test('names of models', () => {
+  expect(modelName('/models/Qwen3-0.6B.GGUF', {})).toBe('Qwen3-0.6B');
+  expect(modelName('demo', { demo: 1, 'demo-2': 1 })).toBe('demo-3');
+});
