@@ -4,6 +4,13 @@
  */
 export const exhaustive = process.env.QUERN_TEST === 'all';
 
+/**
+ * `npm run test:all` draws one of two neighbours that share most of their code, and tests the other in short: QUERN_DRAW is 0 or 1.
+ * Without it (Jest alone, seeds.mjs) both are tested in full.
+ */
+export const isDrawn = (neighbour: 0 | 1): boolean =>
+  process.env.QUERN_DRAW === undefined || Number(process.env.QUERN_DRAW) === neighbour;
+
 /** All cases, or those of `npm test`. */
 export const cases = <T>(all: readonly T[], quick: readonly T[]): readonly T[] => (exhaustive ? all : quick);
 

@@ -110,7 +110,11 @@ function timed(name, act) {
 
 if (all) {
   process.env.QUERN_EMULATED_SEED ??= String(Date.now() % 1_000_000);
-  console.log(`order of threads on emulated GPUs: QUERN_EMULATED_SEED=${process.env.QUERN_EMULATED_SEED}`);
+  process.env.QUERN_DRAW ??= String(Number(process.env.QUERN_EMULATED_SEED) % 2);
+  const { QUERN_EMULATED_SEED: seed, QUERN_DRAW: draw } = process.env;
+  console.log(
+    `order of threads on emulated GPUs: QUERN_EMULATED_SEED=${seed}; tested in full: QUERN_DRAW=${draw}`,
+  );
 }
 timed('packages', prepare);
 for (const [name, act, exhaustive] of parts) if (all || !exhaustive) timed(name, act);

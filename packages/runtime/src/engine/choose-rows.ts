@@ -23,7 +23,7 @@ export interface StepLimits {
  * Several prompts may take longer, by their number per sequence that decodes: then more callers wait for prompts.
  */
 const patience = 1.8;
-const patiencePerPrompt = 4;
+const patiencePerPrompt = 8;
 /** Beside decoding, a step has at least this many prompt tokens. */
 const fewestPromptRows = 16;
 /** A request that has waited this long goes before all priorities. */

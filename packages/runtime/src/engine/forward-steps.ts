@@ -24,6 +24,9 @@ const limits = { steps: 40, rows: 264 } as const;
 /** Most captured steps with rows of prompts. Their rows together: at most a chunk, the size that the planner counts. */
 const promptSteps = 16;
 
+/** Most captured steps of rows of several sequences in any numbers, and most rows of these steps together. */
+const mixedLimits = { steps: 32, rows: 1024 } as const;
+
 /** Numbers of sequences of captured mixed steps. */
 const sequenceSizes = [2, 4, 8, 16, 32, 64, 128, 256] as const;
 /** Larger mixed steps do not recur. */
@@ -36,6 +39,7 @@ const largestMixed = 64;
 export class ForwardSteps {
   private readonly captured = new StepCache<ForwardArrays>(limits);
   private readonly prompts: StepCache<ForwardArrays>;
+  private readonly mixedSteps = new StepCache<ForwardArrays>(mixedLimits);
 
   constructor(private readonly options: ForwardStepsOptions) {
     this.prompts = new StepCache({ steps: promptSteps, rows: options.prefillChunk });
@@ -104,7 +108,7 @@ export class ForwardSteps {
     const S = sequenceSizes.find((size) => size > batch.length)!; // one sequence has the idle rows
     const key = { key: `mixed ${head} ${S} ${T}`, rows: T, capture: 'second' } as const;
     const recipe = () => this.recipeOf(mixedArrays(this.options, S, T, of), head);
-    return this.prompts.use(key, recipe, async (step) => {
+    return this.mixedSteps.use(key, recipe, async (step) => {
       writeMixed(step, batch);
       await step.run(signal);
       return take(readRows(step, head));
@@ -145,6 +149,7 @@ export class ForwardSteps {
   dispose(): void {
     this.captured.dispose();
     this.prompts.dispose();
+    this.mixedSteps.dispose();
   }
 
   private use<T>(
