@@ -50,7 +50,7 @@ export class PrefixBlocks implements Prefixes {
   cut(holder: PrefixHolder, length: number): void {
     const { known, sequence } = holder;
     const kept = Math.floor(length / this.cache.blockSize);
-    if (kept < known.length) this.expect(holder, undefined);
+    this.expect(holder, undefined);
     for (let i = known.length - 1; i >= kept; i--) this.leave(known[i]!, sequence.blockTable[i]);
     known.length = Math.min(known.length, kept);
   }

@@ -11,7 +11,7 @@ export const busy = (room: Room, lease: Lease, before: number, ms: number): Runt
 export const queueFull = ({ blocks, freeBlocks }: Room, waiting: number): RuntimeError =>
   new RuntimeError(
     'BUSY',
-    `${waiting} calls wait for room in the cache already, as many as \`maxQueue\` allows (${freeBlocks} of ${blocks} ` +
+    `${waiting} ${waiting === 1 ? 'call waits' : 'calls wait'} for room in the cache already, as many as \`maxQueue\` allows (${freeBlocks} of ${blocks} ` +
       'blocks are free): call again later, or load the model with more `sequences`',
   );
 

@@ -90,8 +90,7 @@ export class Scheduler {
    */
   tokens(request: TokensRequest): Promise<readonly number[]> {
     return new Promise((resolve, reject) => {
-      const refusal = this.refusal(request);
-      if (refusal) return reject(refusal);
+      if (this.disposed) return reject(modelDisposed());
       this.members.push(new Member(request, resolve, reject));
       if (this.running) this.endChain();
       else this.wake();
@@ -120,13 +119,6 @@ export class Scheduler {
   dispose(): void {
     this.disposed = true;
     for (const member of this.members) if (member.lease.busy === 0) member.fail(modelDisposed());
-  }
-
-  private refusal({ lease }: TokensRequest): Error | undefined {
-    if (this.disposed) return modelDisposed();
-    const { maxQueue, room } = this.options;
-    const isQueued = !lease.started && this.waitingCalls >= maxQueue;
-    return isQueued ? queueFull(room, this.waitingCalls) : undefined;
   }
 
   /** Runs in a tick, after all promise callbacks: callers that got a token have then requested the next one. */
@@ -172,8 +164,9 @@ export class Scheduler {
     this.members = this.members.filter(({ ended }) => !ended);
   }
 
-  /** Blocks are short: the requests without blocks wait for them. */
+  /** Blocks are short: the requests without blocks wait for them, the first `maxQueue` of them. */
   private watchWaiting(): void {
+    this.refuseBeyondQueue();
     for (const member of this.members) {
       if (member.lease.started || member.ended || member.stopWaiting) continue;
       const { signal } = member.request;
@@ -181,6 +174,14 @@ export class Scheduler {
       if (maxWaitMs === 0) this.giveUp(member, 0);
       else member.stopWaiting = watchWait({ signal, maxWaitMs }, this.eventsOf(member));
     }
+  }
+
+  /** A call that was preempted is never refused. */
+  private refuseBeyondQueue(): void {
+    const { maxQueue, room } = this.options;
+    const waiting = this.members.filter(({ lease, ended }) => !lease.started && !ended);
+    for (const member of waiting.slice(maxQueue))
+      if (member.lease.startedAt === 0) member.fail(queueFull(room, maxQueue));
   }
 
   private eventsOf(member: Member) {

@@ -233,11 +233,17 @@ describe('a cache smaller than its calls', () => {
     await expect(generate(it.engine, promptOf(20, 4), 1)).rejects.toMatchObject({
       code: 'BUSY',
       message: expect.stringMatching(
-        /^1 calls wait for room in the cache already, as many as `maxQueue` allows/,
+        /^1 call waits for room in the cache already, as many as `maxQueue` allows/,
       ),
     });
     it.engine.release(holder);
     expect((await waiting).tokens).toHaveLength(1);
+  });
+
+  test('a burst that has room is not refused, whatever `maxQueue` is', async () => {
+    using it = engineOf(60, { maxQueue: 0 });
+    const found = await Promise.all([1, 2, 3, 4].map((seed) => generate(it.engine, promptOf(9, seed), 3)));
+    expect(found.map(({ tokens }) => tokens.length)).toEqual([3, 3, 3, 3]);
   });
 });
 
