@@ -22,12 +22,19 @@ export class Calls {
     return !this.draining;
   }
 
-  /** @param client aborts where the client is gone @throws ApiError 429, 503 */
-  begin(client: AbortSignal): Call {
+  /**
+   * @param client aborts where the client is gone
+   * @param onEnd called once, when the response has been sent
+   * @throws ApiError 429, 503
+   */
+  begin(client: AbortSignal, onEnd: (call: Call) => void): Call {
     if (this.draining) throw new ApiError(503, 'the server shuts down', null, 'shutting_down');
     if (this.running.size >= this.most)
       throw new ApiError(429, `the server works on ${this.most} requests already`, null, 'too_many_requests');
-    const call: OneCall = new OneCall(client, this.requestMs, () => this.end(call));
+    const call: OneCall = new OneCall(client, this.requestMs, () => {
+      this.end(call);
+      onEnd(call);
+    });
     this.running.add(call);
     return call;
   }
@@ -57,6 +64,7 @@ class OneCall implements Call {
   private readonly controller = new AbortController();
   private readonly timer: NodeJS.Timeout;
   private isLate = false;
+  failure: unknown;
 
   constructor(
     private readonly client: AbortSignal,
@@ -76,6 +84,7 @@ class OneCall implements Call {
   }
 
   explain(error: unknown): ApiError {
+    this.failure = error;
     if (!this.isLate) return toApiError(error);
     return new ApiError(504, 'the request took longer than the server allows', null, 'timeout');
   }

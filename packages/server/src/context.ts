@@ -16,6 +16,8 @@ export interface Call {
   /** Called when a stream has ended; a response without a stream ends by itself. */
   end(): void;
   readonly id: string;
+  /** The error that ended the request. */
+  readonly failure: unknown;
   /** An error of this request as its client may see it: an abort by the clock is not the client's. */
   explain(error: unknown): ApiError;
 }

@@ -1,3 +1,4 @@
+import { QuernError } from '@quern/core';
 import { type Context, Hono } from 'hono';
 import { cors } from 'hono/cors';
 import { Access } from './access.js';
@@ -95,19 +96,36 @@ function appOf(context: ServerContext, calls: Calls): Hono {
 function answerBy(route: Route, context: ServerContext, calls: Calls, mostBytes: number) {
   return async (c: Context): Promise<Response> => {
     const begin = performance.now();
-    const { log } = context.options;
-    const call = calls.begin(c.req.raw.signal);
-    const end = call.end;
-    let response: Response;
+    let status = 200;
+    const { method, path } = c.req;
+    const note = (call: Call) =>
+      context.options.log?.(
+        entryOf(call, { method, path, status, ms: Math.round(performance.now() - begin) }),
+      );
+    const call = calls.begin(c.req.raw.signal, note);
     try {
-      response = await route(limitBody(c.req.raw, mostBytes), context, call);
+      const response = await route(limitBody(c.req.raw, mostBytes), context, call);
+      if (!isStream(response)) call.end();
+      return response;
     } catch (error) {
-      response = respond(call.explain(error), c.req.path);
+      const response = respond(call.explain(error), path);
+      status = response.status;
+      call.end();
+      return response;
     }
-    if (!isStream(response)) end();
-    const entry = { id: call.id, method: c.req.method, path: c.req.path, status: response.status };
-    log?.({ time: new Date().toISOString(), ...entry, ms: Math.round(performance.now() - begin) });
-    return response;
+  };
+}
+
+/** A line of the log, written when the response has been sent. Errors that nobody foresaw have their stack. */
+function entryOf({ id, failure, signal }: Call, figures: object): Readonly<Record<string, unknown>> {
+  const isOwn = failure instanceof ApiError || failure instanceof QuernError;
+  const error = isOwn ? failure.message : ((failure as Error | undefined)?.stack ?? failure);
+  return {
+    time: new Date().toISOString(),
+    id,
+    ...figures,
+    ...(signal.aborted && { aborted: true }),
+    ...(failure !== undefined && { error }),
   };
 }
 

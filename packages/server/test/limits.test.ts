@@ -138,8 +138,15 @@ test('routes and methods that do not exist; health; metrics; one line of the log
   ])
     expect(metrics).toContain(`quern:${name}{model_name="demo"}`);
   expect(metrics).toContain('quern:request_success_total{model_name="demo",finished_reason="length"} 1');
+  const { messages: _, ...wrong } = chat;
+  await post(`${server.url}/v1/chat/completions`, wrong);
+  const stream = await post(`${server.url}/v1/chat/completions`, { ...chat, stream: true, max_tokens: 3 });
+  await stream.text();
+  await until(() => lines.length === 3);
   expect(lines).toMatchObject([
     { method: 'POST', path: '/v1/completions', status: 200, ms: expect.any(Number) },
+    { path: '/v1/chat/completions', status: 400, error: expect.stringContaining('messages') },
+    { path: '/v1/chat/completions', status: 200 },
   ]);
   await server.close();
 });
