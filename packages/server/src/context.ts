@@ -1,9 +1,12 @@
+import type { Tracer } from '@opentelemetry/api';
 import type { ApiError } from './errors.js';
 import type { Metrics } from './metrics.js';
 import type { HandlerOptions } from './options.js';
 
 /** What every route knows. */
 export interface ServerContext {
+  /** For spans, where the application has OpenTelemetry. */
+  readonly tracer: Promise<Tracer | undefined>;
   readonly options: HandlerOptions;
   readonly metrics: Metrics;
 }

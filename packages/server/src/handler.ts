@@ -18,6 +18,7 @@ import { pageFile } from './routes/page.js';
 import { rerank } from './routes/rerank.js';
 import { responses } from './routes/responses.js';
 import { detokenize, tokenize } from './routes/tokens.js';
+import { beginSpan, endSpan, findTracer } from './spans.js';
 
 /** Answers a request. The response of a stream calls `call.end` itself. */
 type Route = (request: Request, context: ServerContext, call: Call) => Promise<Response>;
@@ -52,7 +53,7 @@ export interface Handler {
 }
 
 export function createHandler(options: HandlerOptions): Handler {
-  const context: ServerContext = { options, metrics: new Metrics(options.models) };
+  const context: ServerContext = { options, metrics: new Metrics(options.models), tracer: findTracer() };
   const calls = new Calls(options.requests ?? defaults.requests, options.requestMs ?? defaults.requestMs);
   const app = appOf(context, calls);
   return {
@@ -98,11 +99,15 @@ function answerBy(route: Route, context: ServerContext, calls: Calls, mostBytes:
     const begin = performance.now();
     let status = 200;
     const { method, path } = c.req;
-    const note = (call: Call) =>
+    const tracer = await context.tracer;
+    const note = (call: Call) => {
+      endSpan(span, status, call.signal.aborted);
       context.options.log?.(
         entryOf(call, { method, path, status, ms: Math.round(performance.now() - begin) }),
       );
+    };
     const call = calls.begin(c.req.raw.signal, note);
+    const span = beginSpan(tracer, method, path);
     try {
       const response = await route(limitBody(c.req.raw, mostBytes), context, call);
       if (!isStream(response)) call.end();
