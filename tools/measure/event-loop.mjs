@@ -20,7 +20,7 @@ const context = Math.max(prompt + tokens + 1, 1024);
 const loading = await longestHold(() => loadModel(path, { backend, context }));
 const model = loading.result;
 const ids = promptOf(prompt, model.config.vocabulary);
-const options = { temperature: 0, maxTokens: tokens, ignoreEos: true };
+const options = { temperature: 0, maxTokens: tokens, ignoreEos: true, reuse: false };
 const generating = await longestHold(() => model.generate(ids, options).result);
 const { prefillMs, prefillTokensPerSecond, decodeMs, decodeTokensPerSecond } = generating.result;
 console.log(`model            ${path}, ${model.architecture}, ${threads} threads, ${backend.profile.isa}`);

@@ -22,7 +22,7 @@ async function open(fuse) {
   const backend = defineBackend(await cpuDriver({ threads }), { fuse });
   const model = await loadModel(path, { backend, context: prompt + tokens + 8 });
   const ids = promptOf(prompt, model.config.vocabulary);
-  const options = { temperature: 0, maxTokens: tokens, ignoreEos: true };
+  const options = { temperature: 0, maxTokens: tokens, ignoreEos: true, reuse: false };
   return {
     speeds: async () => await model.generate(ids, options).result,
     runs: () => backend.kernelRuns(),

@@ -82,13 +82,13 @@ const workloads = {
   'a prompt in chunks of 8': async (backend) => {
     const model = await loadModel(modelPath, { backend, prefillChunk: 8 });
     return {
-      run: () => model.generate(words(24), { ...greedy, maxTokens: 1 }).result,
+      run: () => model.generate(words(24), { ...greedy, maxTokens: 1, reuse: false }).result,
       end: () => model.dispose(),
     };
   },
   '4 streams of 32 tokens': async (backend) => {
     const model = await loadModel(modelPath, { backend, sequences: 4 });
-    const stream = (_, i) => model.generate(words(1 + i), { ...greedy, maxTokens: 32 }).result;
+    const stream = (_, i) => model.generate(words(1 + i), { ...greedy, maxTokens: 32, reuse: false }).result;
     return { run: () => Promise.all(Array.from({ length: 4 }, stream)), end: () => model.dispose() };
   },
   '96 texts in encoder batches': async (backend) => {

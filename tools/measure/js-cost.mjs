@@ -27,7 +27,7 @@ const clocks = () => ({ processor: mainThreadMs() ?? Number.NaN, wall: performan
 
 /** Growth of each counter per token, after the first `warmUp` tokens of a generation. */
 async function perToken(model, read) {
-  const options = { ...sampling, maxTokens: warmUp + tokens, ignoreEos: true };
+  const options = { ...sampling, maxTokens: warmUp + tokens, ignoreEos: true, reuse: false };
   let generated = 0;
   let from = 0;
   let start = read();

@@ -34,7 +34,8 @@ async function beside(work) {
 const backend = await createBackend({ threads });
 const model = await loadModel(path, { backend, context: 1024 });
 const prompt = promptOf(16, model.config.vocabulary);
-const generate = () => model.generate(prompt, { temperature: 0, maxTokens: tokens, ignoreEos: true }).result;
+const generate = () =>
+  model.generate(prompt, { temperature: 0, maxTokens: tokens, ignoreEos: true, reuse: false }).result;
 const speed = async () => (await generate()).decodeTokensPerSecond;
 await generate(); // caches the file, captures the plans
 

@@ -41,7 +41,11 @@ async function measureTexts(name, sizes, take) {
 }
 
 const model = await loadModel(demo, {});
-await measureTexts('generate', [1, 50], (text) => model.generate(text, { maxTokens: 1 }).result);
+await measureTexts(
+  'generate',
+  [1, 50],
+  (text) => model.generate(text, { maxTokens: 1, reuse: false }).result,
+);
 model.dispose();
 for (const folder of positionals) {
   const tokenizer = await tokenizerFromHuggingFace(folder);

@@ -28,7 +28,7 @@ async function generation({ loadModel }, checkout, backend) {
   const model = await loadModel(join(checkout, 'packages/demo-model/model/quern-demo.gguf'), { backend });
   const ids = Array.from({ length: 400 }, (_, i) => 10 + ((i * 37) % 1500));
   const run = (prompt, maxTokens, sampling) =>
-    model.generate(prompt, { maxTokens, ignoreEos: true, ...sampling }).result;
+    model.generate(prompt, { maxTokens, ignoreEos: true, reuse: false, ...sampling }).result;
   const greedy = { temperature: 0 };
   await run(ids, 1, greedy);
   const found = {

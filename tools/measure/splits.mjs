@@ -48,7 +48,7 @@ for (const count of counts) models.push(await load(`0-${count - 1},${count}-${la
 
 const prompt = promptOf(4, vocabulary);
 const options = { temperature: 0, ignoreEos: true };
-const generate = (model, maxTokens) => model.generate(prompt, { ...options, maxTokens }).result;
+const generate = (model, maxTokens) => model.generate(prompt, { ...options, maxTokens, reuse: false }).result;
 const wallRate = async (model) => (await generate(model, tokens + 1)).decodeTokensPerSecond;
 
 /** Seconds of processor time of all threads of this process. */

@@ -29,7 +29,7 @@ export class Quern {
     this.sessions = Array.from({ length: work.batch }, () => this.model.session());
     if (work.depth > 0)
       for (const [i, session] of this.sessions.entries())
-        await this.generate(session, someTokens(work.depth, i), 0, 0);
+        await this.generate(session, someTokens(work.depth, i), 0);
     this.work = { ...work, tokens: trialOf(work).tokens };
     await this.time(-1);
     this.work = work;
@@ -49,12 +49,13 @@ export class Quern {
     return performance.now() - start;
   }
 
-  async generate(session, ids, answer, reused) {
-    const options = { maxTokens: answer, temperature: 0, ignoreEos: true };
+  /** @param depth tokens that the cache holds; undefined: any number */
+  async generate(session, ids, answer, depth) {
+    const options = { maxTokens: answer, temperature: 0, ignoreEos: true, reuse: depth !== 0 };
     const result = await session.generate(ids, options).result;
-    if (result.tokens.length !== answer || result.cachedTokens !== reused)
+    if (result.tokens.length !== answer || result.cachedTokens !== (depth ?? result.cachedTokens))
       throw new Error(
-        `quern gave ${result.tokens.length} tokens after ${result.cachedTokens} in the cache, not ${answer} after ${reused}`,
+        `quern gave ${result.tokens.length} tokens after ${result.cachedTokens} in the cache, not ${answer} after ${depth}`,
       );
   }
 }

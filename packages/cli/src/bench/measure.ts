@@ -25,7 +25,7 @@ class Sequences {
   async fill(): Promise<void> {
     if (this.work.depth === 0) return;
     for (const [i, session] of this.sessions.entries())
-      await this.run(session, someTokens(this.work.depth, i), 0, 0);
+      await this.run(session, someTokens(this.work.depth, i), 0);
   }
 
   /** Does the work once; returns milliseconds. Each repetition has a new prompt, so no cache holds it. */
@@ -59,25 +59,32 @@ class Sequences {
     for (const session of this.sessions) session.dispose();
   }
 
-  private async run(session: Session, ids: readonly number[], answer: number, reused: number): Promise<void> {
+  /** @param depth tokens that the cache holds; undefined: any number */
+  private async run(session: Session, ids: readonly number[], answer: number, depth?: number): Promise<void> {
     const options: GenerateOptions = {
       maxTokens: answer,
       temperature: 0,
       ignoreEos: true,
+      reuse: depth !== 0,
       signal: this.signal,
     };
     const result = await session.generate(ids, options).result;
     this.signal.throwIfAborted();
-    needAsAsked(this.model, result, answer, reused);
+    needAsAsked(this.model, result, answer, depth);
   }
 }
 
 /** Throws if the measured work differs from the requested work. */
-function needAsAsked(model: Model, result: GenerationResult, answer: number, reused: number): void {
-  if (result.tokens.length === answer && result.cachedTokens === reused) return;
+function needAsAsked(
+  model: Model,
+  result: GenerationResult,
+  answer: number,
+  depth = result.cachedTokens,
+): void {
+  if (result.tokens.length === answer && result.cachedTokens === depth) return;
   throw new BenchError(
     'WRONG_WORK',
-    `${model.path}: asked for ${answer} tokens after ${reused} in the cache; got ${result.tokens.length} after ${result.cachedTokens}`,
+    `${model.path}: asked for ${answer} tokens after ${depth} in the cache; got ${result.tokens.length} after ${result.cachedTokens}`,
   );
 }
 

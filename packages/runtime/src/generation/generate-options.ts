@@ -39,6 +39,12 @@ export interface GenerateOptions extends SamplingOptions, StructuredOptions {
    * default 0.
    */
   priority?: number | undefined;
+  /**
+   * Whether keys and values that the cache holds of other calls with the same beginning may be used, and those of this
+   * call by others; default true. False computes the whole prompt: for measurements, and for texts that must not depend on
+   * earlier calls to the last bit.
+   */
+  reuse?: boolean | undefined;
   /** Called after each chunk of the prompt. `processed`: tokens done, of `total`. */
   onProgress?: ((progress: { readonly processed: number; readonly total: number }) => void) | undefined;
 }
@@ -98,6 +104,11 @@ export const generateSchema = {
     ...rules.finite,
     about: 'calls with a higher priority start first, and take room in the cache from lower ones',
     byDefault: 0,
+  },
+  reuse: {
+    ...rules.flag,
+    about: 'use what the cache holds of other calls with the same beginning',
+    byDefault: true,
   },
   onProgress: {
     ...rules.callback,

@@ -137,9 +137,9 @@ export class Run<Value = unknown> {
   /** Computes the prompt, without the reused tokens, and takes the first token. */
   private async prefill(): Promise<string> {
     const { engine } = this.source;
-    const { signal, maxWaitMs, onProgress, priority } = this.options;
+    const { signal, maxWaitMs, onProgress, priority, reuse } = this.options;
     this.source.needLive();
-    const lease = engine.lease({ priority, maxWaitMs });
+    const lease = engine.lease({ priority, maxWaitMs, reuse });
     this.lease = lease;
     const choice = firstChoice(this.choice);
     const token = await engine.prefill(lease, this.prompt.ids, choice, { signal, onProgress });

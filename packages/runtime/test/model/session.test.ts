@@ -88,6 +88,12 @@ test('a paged cache holds several sessions', async () => {
   expect(paged.freeBlocks).toBe(paged.stats().blocks);
 });
 
+test('reuse: false computes the whole prompt', async () => {
+  await model.generate('the cat sat', greedy).result;
+  const whole = await model.generate('the cat sat', { ...greedy, reuse: false }).result;
+  expect(whole.cachedTokens).toBe(0);
+});
+
 test('a disposed session refuses calls', async () => {
   const session = model.session();
   await session.generate('the', greedy).result;
