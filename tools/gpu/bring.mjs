@@ -55,6 +55,7 @@ function has(command) {
 const ours = {
   core: ['dist'],
   quant: ['dist', 'build/Release'],
+  grammar: ['dist'],
   models: ['dist'],
   runtime: ['dist'],
   'native-runtime': ['dist'],

@@ -35,7 +35,7 @@ const keepUrls = {
 };
 
 const source = (name) => join(root, 'packages', name, 'src/index.ts');
-const packages = ['core', 'quant', 'models', 'runtime', 'backend-reference'];
+const packages = ['core', 'quant', 'grammar', 'models', 'runtime', 'backend-reference'];
 
 async function loadSources() {
   const outfile = join(folder, 'sources.mjs');
