@@ -3,6 +3,10 @@ import Sequencer from '@jest/test-sequencer';
 
 const long = [
   'backend-cpu/test/conformance',
+  'backend-cuda/test/conformance',
+  'backend-cpu/test/formats',
+  'backend-metal/test/conformance',
+  'conformance/test/kit.all',
   'speculation/speculation',
   'audio/read-samples',
   'speech/transcribe',
