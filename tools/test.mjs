@@ -81,7 +81,7 @@ function generatedFiles() {
   node('tools/gpu/metal-estimates.mjs', '--check');
 }
 
-/** [name, act, with --all alone] */
+/** [name, act, with --all alone, the value of QUERN_DRAW in whose runs it takes part; absent: all] */
 const parts = [
   ['lint', () => node('node_modules/@biomejs/biome/bin/biome', 'check', '.')],
   ['links', () => node('tools/check-links.mjs')],
@@ -91,8 +91,8 @@ const parts = [
   ['types', () => node('node_modules/typescript/bin/tsc', '-p', 'tsconfig.json')],
   ['native symbols', () => node('tools/check-native-symbols.mjs'), true],
   ['native tests', () => run('bash', [nativeTest('run.sh')], { quiet: true }), true],
-  ['native tests on emulated Arm', emulatedArm, true],
-  ['native tests with sanitizers', () => run('sh', [nativeTest('sanitize.sh'), 'address']), true],
+  ['native tests on emulated Arm', emulatedArm, true, '1'],
+  ['native tests with sanitizers', () => run('sh', [nativeTest('sanitize.sh'), 'address']), true, '0'],
   ['emulated GPU', emulatedGpu, true],
   ['registers of GPU kernels', () => node('tools/gpu/kernel-usage.mjs', '--check', '--also', '80'), true],
   ['packed packages', packedPackages, true],
@@ -117,7 +117,8 @@ if (all) {
   );
 }
 timed('packages', prepare);
-for (const [name, act, exhaustive] of parts) if (all || !exhaustive) timed(name, act);
+for (const [name, act, exhaustive, draw = process.env.QUERN_DRAW] of parts)
+  if ((all || !exhaustive) && draw === process.env.QUERN_DRAW) timed(name, act);
 
 console.log('\nSeconds:');
 for (const [name, time] of Object.entries(seconds)) console.log(`${time}  ${name}`);
