@@ -28,7 +28,8 @@ export const parserOf =
     return value;
   };
 
-const wholeFrom = (least: number) => ({
+/** What a whole number from `least` on must be. */
+export const wholeFrom = (least: number) => ({
   must: `a whole number, ${least} or more`,
   holds: (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= least,
 });
@@ -50,7 +51,8 @@ export const helpOf = (option: SchemaOption): string => `${option.about} (defaul
 export const numberOption = <T extends number | bigint>(flags: string, option: SchemaOption<T>): Option =>
   new Option(flags, helpOf(option)).argParser(parserOf(option));
 
-const list = (text: string, before: readonly string[] = []): string[] => [...before, text];
+/** Collects the values of an option that may be repeated. */
+export const list = (text: string, before: readonly string[] = []): string[] => [...before, text];
 
 /** `key=value`: a value that parses as JSON is JSON, any other is text. */
 function keyValue(text: string, before: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {

@@ -95,20 +95,9 @@ class Reader {
     return this.repeat(part, min, comma === undefined ? min : high ? Number(high) : Infinity);
   }
 
-  /** One rule per count, built when a text reaches it. */
   private repeat(part: Term, min: number, max: number): Term {
     if (max < min) this.fail('INVALID', `the bounds {${min},${max}} are in the wrong order`);
-    const rest = (min: number, max: number): Term => {
-      if (max === 0) return DONE;
-      const isLoop = min === 0 && max === Infinity;
-      const rule: Rule = this.terms.rule(() => {
-        const tail = isLoop ? this.terms.call(rule, DONE) : rest(Math.max(0, min - 1), max - 1);
-        const more = this.terms.append(part, tail);
-        return min > 0 ? more : this.terms.choice([DONE, more]);
-      });
-      return this.terms.call(rule, DONE);
-    };
-    return rest(min, max);
+    return this.terms.repeat(part, min, max);
   }
 
   private literal(): Term {

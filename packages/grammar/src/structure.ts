@@ -8,7 +8,7 @@ import { Builder } from './schema/builder.js';
 import type { SchemaOptions } from './schema/compile-schema.js';
 import { Model } from './schema/model.js';
 import { Strings } from './schema/strings.js';
-import { DONE, type Rule, type Term, Terms } from './terms/terms.js';
+import { DONE, type Term, Terms } from './terms/terms.js';
 
 /** A text of several parts: literal texts, patterns, JSON schemas, in sequence, as alternatives, repeated. */
 export type Structure =
@@ -49,7 +49,7 @@ class Compiler {
     if ('sequence' in structure)
       return structure.sequence.map(inner).reduceRight((tail, part) => this.terms.append(part, tail), DONE);
     if ('oneOf' in structure) return this.terms.choice(structure.oneOf.map(inner));
-    return this.repeat(inner(structure.repeat), structure.least, structure.most ?? Infinity);
+    return this.terms.repeat(inner(structure.repeat), structure.least, structure.most ?? Infinity);
   }
 
   private literal(text: string): Term {
@@ -66,17 +66,5 @@ class Compiler {
     const { unknownFormats = 'refuse', whiteSpace = 'single' } = this.options;
     const model = new Model(schema, unknownFormats, this.strings);
     return new Builder(model, whiteSpace, this.terms).root();
-  }
-
-  /** One rule per count, built when a text reaches it. */
-  private repeat(part: Term, least: number, most: number): Term {
-    if (most === 0) return DONE;
-    const isLoop = least === 0 && most === Infinity;
-    const rule: Rule = this.terms.rule(() => {
-      const tail = isLoop ? this.terms.call(rule, DONE) : this.repeat(part, Math.max(0, least - 1), most - 1);
-      const more = this.terms.append(part, tail);
-      return least > 0 ? more : this.terms.choice([DONE, more]);
-    });
-    return this.terms.call(rule, DONE);
   }
 }

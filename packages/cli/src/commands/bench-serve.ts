@@ -4,6 +4,7 @@ import { type Length, parseLength } from '../bench/serve/draw.js';
 import { figuresOf } from '../bench/serve/figures.js';
 import { sendLoad } from '../bench/serve/load.js';
 import { loadChart, showLoad } from '../bench/serve/show.js';
+import { parserOf } from '../options.js';
 import { wholeOption } from '../serve/whole-option.js';
 import { interruptible } from '../terminal/interrupt.js';
 import { say } from '../terminal/report.js';
@@ -36,15 +37,11 @@ function length(text: string): Length {
   );
 }
 
-function numberFrom(least: number, most = Number.POSITIVE_INFINITY) {
-  return (text: string): number => {
-    const value = Number(text);
-    if (text.trim() !== '' && value >= least && value <= most) return value;
-    throw new InvalidArgumentError(
-      `it must be a number from ${least}${most < Infinity ? ` to ${most}` : ''}.`,
-    );
-  };
-}
+const numberFrom = (least: number, most = Number.POSITIVE_INFINITY) =>
+  parserOf({
+    must: `a number from ${least}${most < Number.POSITIVE_INFINITY ? ` to ${most}` : ''}`,
+    holds: (value: unknown): value is number => typeof value === 'number' && value >= least && value <= most,
+  });
 
 /** The address with '/v1' at its end. */
 const apiOf = (url: string): string => `${url.replace(/\/+$/, '').replace(/\/v1$/, '')}/v1`;

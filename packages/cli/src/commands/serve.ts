@@ -10,7 +10,7 @@ import type { RunningServer, ServeOptions } from '@quern/server';
 import { Command } from 'commander';
 import { resolveTemplate, type TemplateFlags, withChatTemplate } from '../chat/template.js';
 import { load } from '../load.js';
-import { type LoadFlags, oneBackendOptions, withLoading } from '../options.js';
+import { type LoadFlags, list, oneBackendOptions, withLoading } from '../options.js';
 import { modelName } from '../serve/model-name.js';
 import { wholeOption } from '../serve/whole-option.js';
 import { interruptible } from '../terminal/interrupt.js';
@@ -28,8 +28,6 @@ interface ServeFlags extends LoadFlags, TemplateFlags {
 }
 
 type AnyModel = Model | Embedder | SpeechModel;
-
-const list = (value: string, before: readonly string[] = []): string[] => [...before, value];
 
 async function serve(paths: string[], given: ServeFlags, command: Command): Promise<void> {
   const flags = await resolveTemplate(given, command);

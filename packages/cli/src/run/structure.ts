@@ -1,5 +1,6 @@
 import type { StructuredOptions } from '@quern/runtime';
 import type { Command } from 'commander';
+import { list } from '../options.js';
 import { readText } from '../read-text.js';
 
 /** As parsed by commander. */
@@ -9,8 +10,6 @@ export interface StructureFlags {
   readonly choice?: readonly string[];
   readonly grammar?: string;
 }
-
-const list = (value: string, before: readonly string[] = []): string[] => [...before, value];
 
 /** Options that say what the text must be. */
 export const withStructure = (command: Command): Command =>

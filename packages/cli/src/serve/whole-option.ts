@@ -1,9 +1,6 @@
-import { InvalidArgumentError, Option } from 'commander';
+import { Option } from 'commander';
+import { parserOf, wholeFrom } from '../options.js';
 
 /** An option with a whole number from `least` on. */
 export const wholeOption = (flags: string, about: string, least: number): Option =>
-  new Option(flags, about).argParser((text) => {
-    const value = Number(text);
-    if (text.trim() !== '' && Number.isSafeInteger(value) && value >= least) return value;
-    throw new InvalidArgumentError(`it must be a whole number from ${least}.`);
-  });
+  new Option(flags, about).argParser(parserOf(wholeFrom(least)));

@@ -20,6 +20,9 @@ export class KvSequence {
         'BAD_ARGUMENT',
         `a sequence holds at most ${maxBlocks} blocks; its prefix has ${prefix.length}`,
       );
+    const unused = prefix.find((block) => pool.holdersOf(block) === 0);
+    if (unused !== undefined)
+      throw new BackendError('BAD_ARGUMENT', `block ${unused} of the prefix is not in use`);
     for (const block of prefix) pool.share(block);
     this.blocks = [...prefix];
     this.tokens = prefix.length * blockSize;

@@ -46,6 +46,18 @@ export class Terms {
     return this.sequence(rule * 2 + 1, tail);
   }
 
+  /** `part`, from `least` to `most` times. One rule per count, built when a text reaches it. */
+  repeat(part: Term, least: number, most: number): Term {
+    if (most === 0) return DONE;
+    const isLoop = least === 0 && most === Infinity;
+    const rule: Rule = this.rule(() => {
+      const tail = isLoop ? this.call(rule, DONE) : this.repeat(part, Math.max(0, least - 1), most - 1);
+      const more = this.append(part, tail);
+      return least > 0 ? more : this.choice([DONE, more]);
+    });
+    return this.call(rule, DONE);
+  }
+
   /** Any of `terms`. Equal heads are merged: this keeps ambiguous grammars polynomial, as the graph-structured stack does. */
   choice(terms: readonly Term[]): Term {
     const flat = new Set<Term>();

@@ -112,15 +112,22 @@ export class RowChoice {
   }
 
   private add(chosen: ChosenRows[], member: Member, count: number): boolean {
-    const { lease } = member;
-    const start = lease.sequence.length;
-    if (!this.room.growBefore(lease, count)) {
-      this.room.preempt(lease); // all calls before it have their blocks
-      return false;
-    }
-    lease.busy++;
+    const start = member.lease.sequence.length;
+    if (!this.grow(member, count) || !member.prepare()) return false;
+    member.lease.busy++;
     chosen.push({ member, start, count });
     return true;
+  }
+
+  /** False where blocks are short, or where the sequence cannot be so long: then only this request rejects. */
+  private grow(member: Member, count: number): boolean {
+    try {
+      if (this.room.growBefore(member.lease, count)) return true;
+      this.room.preempt(member.lease); // all calls before it have their blocks
+    } catch (error) {
+      member.fail(error);
+    }
+    return false;
   }
 }
 

@@ -32,6 +32,8 @@ export class Member {
   /** Milliseconds: when the request came. */
   readonly since = performance.now();
   ended = false;
+  /** As `TokenChoice.mask`, for the step that chooses its token. */
+  private mask: Int32Array | undefined;
   private failure: { readonly error: unknown } | undefined;
   /** Ends the watch of a wait. */
   stopWaiting: (() => void) | undefined;
@@ -79,10 +81,24 @@ export class Member {
     if (lease.missing === 0) this.end([]);
   }
 
+  /**
+   * Gets ready for a step. False, and the request rejects, where its grammar fails: the others of the step must not.
+   */
+  prepare(): boolean {
+    try {
+      this.mask = this.lease.missing === 0 ? this.request.choice?.mask?.() : undefined;
+      return true;
+    } catch (error) {
+      this.fail(error);
+      return false;
+    }
+  }
+
   /** The next `count` rows of the sequence, from position `start` on. */
   rowsFrom(start: number, count: number): StepRows {
     const { sequence, tokens } = this.lease;
-    const { draws, mask } = this.request.choice ?? {};
+    const { mask } = this;
+    const draws = this.request.choice?.draws;
     return { sequence, start, tokens: tokens.slice(start, start + count), draws, mask };
   }
 
@@ -92,9 +108,9 @@ export class Member {
     const { lease } = this;
     const rows = computed - lease.computed;
     lease.computed = computed;
-    if (onRows) onRows(rows);
-    if (computed < lease.tokens.length) return false;
     try {
+      onRows?.(rows);
+      if (computed < lease.tokens.length) return false;
       if (this.aborted) throw aborted();
       this.end(choice ? [choice.take(row!)] : []);
       return choice !== undefined;

@@ -72,7 +72,7 @@ function writeMasks<Arrays extends StepArrays & SampleArrays>(
   for (let s = 0; s < rows.length; s++) {
     const into = bits.subarray(s * words, (s + 1) * words);
     const { mask } = rows[s]!;
-    if (mask) mask(into);
+    if (mask) into.set(mask);
     else into.fill(everyToken);
   }
   step.write('bits');

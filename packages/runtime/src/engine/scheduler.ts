@@ -1,6 +1,5 @@
 import { yieldToEventLoop } from '@quern/core';
 import { RuntimeError } from '../error.js';
-import { giveNotice, type NoticeListener } from '../notice.js';
 import { type ChosenRows, RowChoice } from './choose-rows.js';
 import type { ForwardSteps } from './forward-steps.js';
 import { withIdleRows } from './idle-rows.js';
@@ -14,15 +13,12 @@ import {
   stopsOf,
   type TokensRequest,
 } from './member.js';
-import type { Room } from './room.js';
-import { busy, longWait, queueFull } from './room-messages.js';
 import type { RowOutput } from './step-output.js';
 import { StepTimes } from './step-times.js';
-import { watchWait } from './wait.js';
+import { WaitingCalls, type WaitingOptions, waitingOf } from './waiting-calls.js';
 
-export interface SchedulerOptions {
+export interface SchedulerOptions extends WaitingOptions {
   readonly steps: Pick<ForwardSteps, 'run' | 'prompt' | 'once' | 'mixed' | 'chain' | 'canDraw' | 'canChain'>;
-  readonly room: Room;
   /** Most sequences of a step. */
   readonly sequences: number;
   /** Most prompt tokens of a step. */
@@ -31,9 +27,6 @@ export interface SchedulerOptions {
   readonly alone: boolean;
   /** Steps submitted at once. */
   readonly plansInFlight: number;
-  /** Most requests that wait for room; more reject with BUSY. */
-  readonly maxQueue: number;
-  readonly onNotice: NoticeListener;
   /** Milliseconds. */
   readonly now?: () => number;
 }
@@ -60,6 +53,7 @@ export class Scheduler {
   private disposed = false;
   private readonly times = new StepTimes();
   private readonly rows: RowChoice;
+  private readonly waiting: WaitingCalls;
   private readonly shared = new SharedArrayBuffer(4 * mostChainRows);
   /** [rows of the running chain]: see `ChainOptions.limits`. */
   private limits: Int32Array | undefined;
@@ -71,6 +65,7 @@ export class Scheduler {
 
   constructor(private readonly options: SchedulerOptions) {
     this.rows = new RowChoice(options.room, this.times, options);
+    this.waiting = new WaitingCalls(options, () => this.wake());
     this.now = options.now ?? (() => performance.now());
   }
 
@@ -81,7 +76,7 @@ export class Scheduler {
 
   /** Calls that wait for blocks. */
   get waitingCalls(): number {
-    return this.members.filter(({ lease, ended }) => !lease.started && !ended).length;
+    return waitingOf(this.members).length;
   }
 
   /**
@@ -125,7 +120,7 @@ export class Scheduler {
   private readonly step = async (): Promise<void> => {
     this.dropEnded();
     const chosen = this.rows.choose(this.members, performance.now());
-    if (this.rows.isFull) this.watchWaiting();
+    if (this.rows.isFull) this.waiting.watch(waitingOf(this.members));
     if (chosen.length === 0) return this.pause();
     const isPart = chosen.every(({ member: { lease } }) => lease.missing > 0);
     const computing = this.compute(chosen, isPart);
@@ -162,46 +157,6 @@ export class Scheduler {
   private dropEnded(): void {
     for (const member of this.members) if (member.isOver && member.lease.busy === 0) member.fail(aborted());
     this.members = this.members.filter(({ ended }) => !ended);
-  }
-
-  /** Blocks are short: the requests without blocks wait for them, the first `maxQueue` of them. */
-  private watchWaiting(): void {
-    this.refuseBeyondQueue();
-    for (const member of this.members) {
-      if (member.lease.started || member.ended || member.stopWaiting) continue;
-      const { signal } = member.request;
-      const maxWaitMs = member.lease.patience;
-      if (maxWaitMs === 0) this.giveUp(member, 0);
-      else member.stopWaiting = watchWait({ signal, maxWaitMs }, this.eventsOf(member));
-    }
-  }
-
-  /** A call that was preempted is never refused. */
-  private refuseBeyondQueue(): void {
-    const { maxQueue, room } = this.options;
-    const waiting = this.members.filter(({ lease, ended }) => !lease.started && !ended);
-    for (const member of waiting.slice(maxQueue))
-      if (member.lease.startedAt === 0) member.fail(queueFull(room, maxQueue));
-  }
-
-  private eventsOf(member: Member) {
-    const { room, onNotice } = this.options;
-    return {
-      onAbort: () => member.fail(aborted()),
-      onLong: () => giveNotice(onNotice, longWait(room, member.lease, this.before(member))),
-      onTimeout: (ms: number) => this.giveUp(member, ms),
-    };
-  }
-
-  private giveUp(member: Member, ms: number): void {
-    member.fail(busy(this.options.room, member.lease, this.before(member), ms));
-    this.wake();
-  }
-
-  /** Number of calls that wait before this one. */
-  private before(member: Member): number {
-    const waiting = this.members.filter(({ lease, ended }) => !lease.started && !ended);
-    return waiting.indexOf(member);
   }
 
   private async compute(chosen: readonly ChosenRows[], isPart: boolean): Promise<void> {

@@ -9,7 +9,7 @@ export interface StepRows {
   /** Lets the device draw the next token. Absent: the device takes the likeliest token. */
   readonly draws?: Draws | undefined;
   /** As `TokenChoice.mask`. */
-  readonly mask?: ((into: Int32Array) => void) | undefined;
+  readonly mask?: Int32Array | undefined;
 }
 
 /** Rows with logits: none, the last row of each sequence, or all. */

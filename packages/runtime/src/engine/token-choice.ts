@@ -12,8 +12,8 @@ export interface TokenChoice {
   readonly sampler?: Sampler;
   /** Present where the device can draw the same tokens as the sampler. */
   readonly draws?: Draws | undefined;
-  /** Writes one bit per token, as the op `maskLogits` reads them: may it be chosen? Absent: every token. */
-  mask?(into: Int32Array): void;
+  /** One bit per token, as the op `maskLogits` reads them: may it be chosen? Absent: every token. */
+  mask?(): Int32Array;
   /** Chooses the token. `row` is valid only during the call: the next step overwrites it. */
   take(row: RowOutput): number;
   /** Adds a token to the sequence that penalties look at. */

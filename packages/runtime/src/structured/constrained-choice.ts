@@ -6,7 +6,7 @@ import type { Constraint } from './constraint.js';
 /** `choice` among the tokens that a constraint allows. */
 export const constrainedChoice = (choice: TokenChoice, constraint: Constraint): TokenChoice => ({
   ...choice,
-  mask: (into) => constraint.mask(into),
+  mask: () => constraint.mask(),
   take(row) {
     if (!row.logits) return choice.take(row);
     const logits = constraint.masked(row.logits);

@@ -1,9 +1,10 @@
 import type { Matcher } from '@quern/grammar';
+import { RuntimeError } from '../error.js';
 
 /** Most tokens that are taken without being chosen. */
 const mostForced = 64;
 
-/** Which tokens may come next in one generation. */
+/** Which tokens may come next in one generation. Its methods throw RuntimeError BAD_GRAMMAR beyond the grammar's bounds. */
 export class Constraint {
   /** Tokens accepted by `takeForced`, for which `accept` is still to be called. */
   private ahead = 0;
@@ -13,15 +14,15 @@ export class Constraint {
     this.bits = new Int32Array(matcher.vocabulary.words);
   }
 
-  /** Writes one bit per token: may it come next? The layout of the op `maskLogits`. */
-  mask(into: Int32Array): void {
-    this.matcher.mask(into);
+  /** One bit per token: may it come next? The layout of the op `maskLogits`. Valid until the next call. */
+  mask(): Int32Array {
+    withinBounds(() => this.matcher.mask(this.bits));
+    return this.bits;
   }
 
   /** A copy of the logits, with -Infinity for tokens that may not come next. */
   masked(logits: Float32Array): Float32Array {
-    this.mask(this.bits);
-    const { bits } = this;
+    const bits = this.mask();
     return logits.map((logit, id) =>
       (bits[id >>> 5]! >>> (id & 31)) & 1 ? logit : Number.NEGATIVE_INFINITY,
     );
@@ -30,14 +31,23 @@ export class Constraint {
   /** Goes on by a chosen token. */
   accept(token: number): void {
     if (this.ahead > 0) this.ahead--;
-    else this.matcher.accept(token);
+    else withinBounds(() => this.matcher.accept(token));
   }
 
   /** Goes on by the tokens that must come next, whatever the model says; at most `most`. */
   takeForced(most: number): number[] {
-    const tokens = this.matcher.forced().slice(0, Math.min(most, mostForced));
+    const tokens = withinBounds(() => this.matcher.forced()).slice(0, Math.min(most, mostForced));
     for (const token of tokens) this.matcher.accept(token);
     this.ahead += tokens.length;
     return tokens;
+  }
+}
+
+/** A grammar is built while it is used, so its bounds may be met late. */
+function withinBounds<T>(act: () => T): T {
+  try {
+    return act();
+  } catch (cause) {
+    throw new RuntimeError('BAD_GRAMMAR', (cause as Error).message, { cause });
   }
 }

@@ -1,0 +1,53 @@
+import { giveNotice, type NoticeListener } from '../notice.js';
+import { aborted, type Member } from './member.js';
+import type { Room } from './room.js';
+import { busy, longWait, queueFull } from './room-messages.js';
+import { type WaitEvents, watchWait } from './wait.js';
+
+export interface WaitingOptions {
+  readonly room: Room;
+  /** Most requests that wait for room; more reject with BUSY. */
+  readonly maxQueue: number;
+  readonly onNotice: NoticeListener;
+}
+
+/** Whether a request waits for blocks. */
+const waits = ({ lease, ended }: Member): boolean => !lease.started && !ended;
+
+/** The requests of a scheduler that wait for blocks, in their order. */
+export const waitingOf = (members: readonly Member[]): readonly Member[] => members.filter(waits);
+
+/** Bounds the queue and the time of requests that wait for blocks. */
+export class WaitingCalls {
+  /** @param onEnd called when a wait has ended without blocks */
+  constructor(
+    private readonly options: WaitingOptions,
+    private readonly onEnd: () => void,
+  ) {}
+
+  /** Blocks are short: `waiting` wait for them, the first `maxQueue` of them. A call that was preempted is never refused. */
+  watch(waiting: readonly Member[]): void {
+    const { maxQueue, room } = this.options;
+    for (const [place, member] of waiting.entries()) {
+      if (place >= maxQueue && member.lease.startedAt === 0) member.fail(queueFull(room, maxQueue));
+      else if (member.lease.patience === 0) member.fail(busy(room, member.lease, place, 0));
+      else if (!member.stopWaiting) member.stopWaiting = this.watchOne(member, place);
+    }
+  }
+
+  /** @param place number of calls that wait before this one */
+  private watchOne(member: Member, place: number): () => void {
+    const { room, onNotice } = this.options;
+    const { lease, request } = member;
+    const end = (error: Error): void => {
+      member.fail(error);
+      this.onEnd();
+    };
+    const events: WaitEvents = {
+      onAbort: () => end(aborted()),
+      onLong: () => giveNotice(onNotice, longWait(room, lease, place)),
+      onTimeout: (ms) => end(busy(room, lease, place, ms)),
+    };
+    return watchWait({ signal: request.signal, maxWaitMs: lease.patience }, events);
+  }
+}
