@@ -13,6 +13,7 @@ export type ModelErrorCode =
   | 'MISSING_WEIGHT' // the file lacks a tensor of the architecture
   | 'BAD_WEIGHT_SHAPE' // a tensor's shape differs from the configuration's
   | 'UNKNOWN_FORMAT' // a tensor format that Quern cannot compute with
+  | 'BAD_ADAPTER' // an adapter's tensors are no low-rank pairs, or belong to another model
   | 'BAD_ARGUMENT' // any other argument out of its documented range
   | 'ABORTED' // an AbortSignal stopped loading
   | 'WORKER_FAILED'; // a decoding thread stopped unexpectedly

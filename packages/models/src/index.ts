@@ -50,10 +50,25 @@ export { ModelError, type ModelErrorCode } from './error.js';
 export { findModel, type ModelLocation } from './find-model.js';
 export { gemma2 } from './gemma2.js';
 export { gemma3 } from './gemma3.js';
-export { type LanguageModel, loadLanguageModel, type ModelPart, type PartPlace } from './language-model.js';
+export {
+  type AdaptedPart,
+  type LanguageModel,
+  loadLanguageModel,
+  type ModelPart,
+  type PartPlace,
+} from './language-model.js';
 export { type LayerRange, rangeFault, showLayers, showRange } from './layer-ranges.js';
 export { llama, llamaDecoder } from './llama.js';
 export { llamaWeights } from './llama-weights.js';
+export type { AdaptedRows } from './lora/adapted-backend.js';
+export {
+  type Adapter,
+  type DenseMatrix,
+  type LowRankPair,
+  type OpenAdapterOptions,
+  openAdapter,
+} from './lora/adapter-file.js';
+export { type AdapterStacks, loadAdapters, type MatrixStack } from './lora/adapter-stacks.js';
 export { mistral } from './mistral.js';
 export { mixtral } from './mixtral.js';
 export {

@@ -11,6 +11,8 @@ import type { DecoderConfig } from './config/decoder-config.js';
 import type { Decoder } from './decoder.js';
 import { ModelError } from './error.js';
 import { type LayerRange, rangeFault } from './layer-ranges.js';
+import { type AdaptedRows, adaptedBackend } from './lora/adapted-backend.js';
+import type { AdapterStacks } from './lora/adapter-stacks.js';
 import type { ModelFile } from './model-file.js';
 import { type LoadOptions, loadWeights } from './weights/load-weights.js';
 import { resolveDecoder } from './weights/resolve-decoder.js';
@@ -30,8 +32,16 @@ export interface ModelPart extends PartPlace {
    * Records the layers in a step of its backend: x → the residual stream after the part's last layer [T, D]. x of the
    * first part: ids [T] i32; of other parts: the previous part's output [T, D] f32. Appends the rows' keys and values
    * to the cache.
+   * @param adapted the adapters of the rows, with their matrices on the part's backend
    */
-  forward(x: Tensor, batch: AttentionBatch, cache: KvCache): Tensor;
+  forward(x: Tensor, batch: AttentionBatch, cache: KvCache, adapted?: AdaptedPart): Tensor;
+  /** A parameter of one of its layers, by its field in the weight table. */
+  weight(layer: number, field: string): Weight | undefined;
+}
+
+/** Adapters for a step of a part. */
+export interface AdaptedPart extends AdaptedRows {
+  readonly stacks: AdapterStacks['stacks'];
 }
 
 /** A decoder-only model on one or more backends. It owns its weights; the caller owns caches and steps. */
@@ -109,7 +119,8 @@ async function loadParts(
     for (const [p, place] of places.entries()) {
       const weights = await loadWeights(place.backend, wanted[p]!, { ...options, onProgress: progress(p) });
       const fields = byField(wanted[p]!, weights, config.layers);
-      parts.push(new DecoderPart(place, weights, architecture.build(place.backend, fields, config)));
+      const build = (backend: Backend) => architecture.build(backend, fields, config);
+      parts.push(new DecoderPart(place, weights, fields, build));
     }
     return parts;
   } catch (error) {
@@ -146,23 +157,31 @@ class DecoderPart implements ModelPart {
   readonly from: number;
   readonly to: number;
   readonly weightBytes: number;
+  readonly decoder: Decoder;
 
   constructor(
     { backend, from, to }: PartPlace,
     private readonly weights: readonly Weight[],
-    readonly decoder: Decoder,
+    private readonly fields: AnyLoadedWeights,
+    private readonly build: (backend: Backend) => Decoder,
   ) {
     this.backend = backend;
+    this.decoder = build(backend);
     this.from = from;
     this.to = to;
     this.weightBytes = weights.reduce((sum, weight) => sum + weight.byteLength, 0);
   }
 
-  forward(x: Tensor, batch: AttentionBatch, cache: KvCache): Tensor {
-    const { decoder, from, to } = this;
+  forward(x: Tensor, batch: AttentionBatch, cache: KvCache, adapted?: AdaptedPart): Tensor {
+    const { from, to, backend } = this;
+    const decoder = adapted ? this.build(adaptedBackend(backend, adapted.stacks, adapted)) : this.decoder;
     let stream = from === 0 ? decoder.embed(x) : x; // [T, D]
     for (let i = from; i < to; i++) stream = decoder.layer(stream, i, batch, cache); // [T, D]
     return stream;
+  }
+
+  weight(layer: number, field: string): Weight | undefined {
+    return this.fields.layers[layer]?.[field];
   }
 
   dispose(): void {

@@ -32,10 +32,8 @@ export const randomParameters = (shapes: Shapes, deviation = 0.5): Parameters =>
     ]),
   );
 
-/** Writes a folder in Hugging Face transformers' layout; returns its path. */
-export function writeFolder(name: string, config: object, parameters: Parameters): string {
-  const folder = scratch(name);
-  mkdirSync(folder, { recursive: true });
+/** Writes tensors of f32. */
+export function writeSafetensors(path: string, parameters: Parameters): void {
   let end = 0;
   const header = [...parameters].map(([tensor, { shape, values }]) => {
     const begin = end;
@@ -46,7 +44,14 @@ export function writeFolder(name: string, config: object, parameters: Parameters
   const length = Buffer.alloc(8);
   length.writeBigUInt64LE(BigInt(json.length));
   const data = [...parameters.values()].map(({ values }) => new Uint8Array(values.buffer));
-  writeFileSync(join(folder, 'model.safetensors'), Buffer.concat([length, json, ...data]));
+  writeFileSync(path, Buffer.concat([length, json, ...data]));
+}
+
+/** Writes a folder in Hugging Face transformers' layout; returns its path. */
+export function writeFolder(name: string, config: object, parameters: Parameters): string {
+  const folder = scratch(name);
+  mkdirSync(folder, { recursive: true });
+  writeSafetensors(join(folder, 'model.safetensors'), parameters);
   writeFileSync(join(folder, 'config.json'), JSON.stringify(config));
   return folder;
 }

@@ -52,6 +52,13 @@ export class Settings {
     return this.fail(key, 'a number above 0');
   }
 
+  /** A finite number. */
+  number(key: string, fallback?: number): number {
+    const value = this.value(key) ?? fallback;
+    if (typeof value === 'number' && Number.isFinite(value)) return value;
+    return this.fail(key, 'a finite number');
+  }
+
   /** true or false; undefined: absent. */
   flag(key: string): boolean | undefined {
     const value = this.value(key);
@@ -92,6 +99,16 @@ export class Settings {
   /** All keys of a nested object with string values. */
   strings(): Readonly<Record<string, string>> {
     return Object.fromEntries(this.keys().map((key) => [key, this.text(key)]));
+  }
+
+  /** All keys of a nested object with numbers above 0. */
+  numbers(): Readonly<Record<string, number>> {
+    return Object.fromEntries(this.keys().map((key) => [key, this.positive(key)]));
+  }
+
+  /** The value as it is, for checks of its kind; undefined: absent. */
+  raw(key: string): unknown {
+    return this.value(key);
   }
 
   /** A nested object; undefined: absent. */

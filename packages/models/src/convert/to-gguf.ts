@@ -1,12 +1,12 @@
 import { basename, dirname } from 'node:path';
 import type { MetadataInput, OutputTensor, QuantizeSource } from '@quern/quant';
-import type { DecoderConfig } from '../config/decoder-config.js';
 import { ModelError } from '../error.js';
 import type { HuggingFaceModelFile } from '../model-file.js';
 import { type ResolvedWeight, resolveWeights } from '../weights/resolve-weights.js';
 import { partsOf, type StoredTensor, type WeightFile } from '../weights/weight-file.js';
 import { ggufMetadata, ropeTensors } from './gguf-metadata.js';
 import { outputTensor } from './output-tensor.js';
+import { rotatingHeads } from './rotating.js';
 
 export interface ConvertOptions {
   /** `tokenizer.*` entries. */
@@ -14,14 +14,6 @@ export interface ConvertOptions {
   readonly onNotice?: ((message: string) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
-
-/** Fields with rotated rows, and the number of heads in each. */
-const rotating: Readonly<Record<string, (config: DecoderConfig) => number>> = {
-  q: ({ heads }) => heads,
-  qBias: ({ heads }) => heads,
-  k: ({ kvHeads }) => kvHeads,
-  kBias: ({ kvHeads }) => kvHeads,
-};
 
 /**
  * Converts a Hugging Face decoder to the content of a GGUF file: llama.cpp's metadata, tensor names and row order.
@@ -74,7 +66,7 @@ function tensorOf(
   const table = layer === undefined ? architecture.weights.model : architecture.weights.layer;
   const entry = table[field]!;
   const name = entry.gguf.replace('{i}', String(layer));
-  const rotary = interleaved && field in rotating ? config.headDim : undefined;
+  const rotary = interleaved && field in rotatingHeads ? config.headDim : undefined;
   if (!entry.rows) return outputTensor(name, tensor, { rotary, signal });
   if (rotary !== undefined)
     throw new ModelError(

@@ -81,7 +81,10 @@ export async function loadWeights(
       : resolved;
   const paths = new Set(resolved.flatMap(({ tensor }) => slicesOf(tensor).map(({ path }) => path)));
   try {
-    return await needUnchanged(paths, () => loadAll(backend, wanted, decoding, options));
+    const load = () => loadAll(backend, wanted, decoding, options);
+    return await needUnchanged(paths, load, (loaded) => {
+      for (const weight of loaded) weight.dispose();
+    });
   } finally {
     await decoding.pool?.dispose();
   }

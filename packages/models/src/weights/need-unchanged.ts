@@ -12,18 +12,19 @@ const statesOf = (paths: Iterable<string>) =>
 
 /**
  * Loads weights and checks that their files did not change meanwhile: mixed versions would compute nonsense.
- * @throws FileError CHANGED, after disposing the loaded weights; else what `load` throws.
+ * @throws FileError CHANGED, after `discard`; else what `load` throws.
  */
-export async function needUnchanged<T extends readonly { dispose(): void }[]>(
+export async function needUnchanged<T>(
   paths: ReadonlySet<string>,
   load: () => Promise<T>,
+  discard: (loaded: T) => void = () => {},
 ): Promise<T> {
   const before = await statesOf(paths);
   const loaded = await load();
   const after = await statesOf(paths);
   const changed = before.find(({ state }, i) => state !== after[i]!.state);
   if (!changed) return loaded;
-  for (const one of loaded) one.dispose();
+  discard(loaded);
   throw new FileError(
     'CHANGED',
     changed.path,

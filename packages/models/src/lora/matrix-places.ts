@@ -1,0 +1,80 @@
+import type { Architecture } from '../architecture.js';
+import type { DecoderConfig } from '../config/decoder-config.js';
+import type { Naming } from '../weights/weight-file.js';
+import type { WeightEntry } from '../weights/weight-table.js';
+import { badAdapter } from './stored-adapter.js';
+
+/** A parameter that is `rows` rows of a matrix in files, from row `from` on. */
+export interface MatrixPlace {
+  readonly layer: number;
+  readonly field: string;
+  readonly from: number;
+  readonly rows: number;
+  /** Rows of the whole matrix. */
+  readonly of: number;
+  readonly columns: number;
+}
+
+type Places = readonly [MatrixPlace, ...MatrixPlace[]];
+
+export interface MatrixPlaces {
+  /**
+   * The parameters that lie in a matrix of a layer.
+   * @param path the adapter, for the message
+   * @throws ModelError BAD_ADAPTER for any other matrix
+   */
+  find(path: string, matrix: string): Places;
+}
+
+/** The router of a mixture decides which experts compute: its products are no plain op on every backend. */
+const isRouter = (field: string): boolean => field === 'router';
+
+/** The matrices of layers by their name in files of this kind. */
+export function matrixPlaces(
+  { name, weights }: Architecture,
+  config: DecoderConfig,
+  naming: Naming,
+): MatrixPlaces {
+  const places = new Map<string, [MatrixPlace, ...MatrixPlace[]]>();
+  for (let layer = 0; layer < config.layers; layer++)
+    for (const [field, entry] of Object.entries(weights.layer)) {
+      const place = placeOf(field, entry, config, layer);
+      if (!place) continue;
+      const matrix = entry[naming].replace('{i}', String(layer));
+      const others = places.get(matrix);
+      if (others) others.push(place);
+      else places.set(matrix, [place]);
+    }
+  const known = (matrix: string) => places.get(matrix) ?? places.get(`model.${matrix}`);
+  return {
+    find(path, matrix) {
+      const found = known(matrix);
+      if (found) return found;
+      throw badAdapter(
+        `${path}: changes '${matrix}', which Quern cannot adapt in a model of architecture '${name}' with ${config.layers} layers; ` +
+          `it adapts ${fieldNames(weights.layer, naming)} of the layers`,
+      );
+    },
+  };
+}
+
+function placeOf(
+  field: string,
+  entry: WeightEntry,
+  config: DecoderConfig,
+  layer: number,
+): MatrixPlace | undefined {
+  if (isRouter(field) || (entry.when && !entry.when(config, layer))) return undefined;
+  const [rows, columns, ...more] = entry.shape(config);
+  if (columns === undefined || more.length > 0) return undefined;
+  const { from, of } = entry.rows?.(config) ?? { from: 0, of: rows! };
+  return { layer, field, from, rows: rows!, of, columns };
+}
+
+function fieldNames(entries: Readonly<Record<string, WeightEntry>>, naming: Naming): string {
+  const names = Object.entries(entries)
+    .filter(([field, entry]) => !isRouter(field) && !entry.optional && !entry[naming].includes('{e}'))
+    .map(([, entry]) => entry[naming].split('.').at(-2)!)
+    .filter((name) => !name.includes('norm') && !name.includes('exps'));
+  return [...new Set(names)].join(', ');
+}
