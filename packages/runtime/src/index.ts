@@ -109,9 +109,11 @@ export {
   describeFile,
   type FileDescription,
 } from './inspect/describe-file.js';
+export type { AdapterChoice, AdapterChoices, LoadedAdapter } from './model/adapters.js';
 export { loadModel } from './model/load-model.js';
 export type { BackendChoice, LoadOptions, LoadProgress } from './model/load-options.js';
 export type { ModelLocator } from './model/locate-model.js';
+export type { LogitsOptions } from './model/logits-options.js';
 export { Model } from './model/model.js';
 export { type ModelKind, modelKind } from './model/open-any-model.js';
 export { openTokenizer } from './model/open-tokenizer.js';

@@ -71,7 +71,9 @@ export class RowChoice {
     const chosen: ChosenRows[] = [];
     for (const member of inOrder(members.filter(({ decodes }) => decodes))) {
       if (chosen.length === this.limits.sequences) break;
-      if (member.decodes) this.add(chosen, member, 1);
+      const fits =
+        !this.limits.alone || chosen.length === 0 || isAdapted(chosen[0]!.member) === isAdapted(member);
+      if (fits && member.decodes) this.add(chosen, member, 1);
     }
     return chosen;
   }
@@ -130,6 +132,9 @@ export class RowChoice {
     return false;
   }
 }
+
+/** Steps with adapters have other kernels. */
+const isAdapted = ({ lease }: Member): boolean => lease.adapters.length > 0;
 
 /** Higher priorities first; equal ones in the order of their requests. */
 function inOrder(members: Member[]): Member[] {

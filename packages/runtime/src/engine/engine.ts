@@ -1,4 +1,5 @@
 import type { Backend } from '@quern/core';
+import { type Adapter, loadAdapters } from '@quern/models';
 import { needFiniteLogits } from '../broken-numbers.js';
 import type { NoticeListener } from '../notice.js';
 import { batchRows } from './batch-rows.js';
@@ -10,6 +11,7 @@ import type { TokensRequest } from './member.js';
 import { type LeaseOptions, Room } from './room.js';
 import { Scheduler } from './scheduler.js';
 import type { RowOutput } from './step-output.js';
+import type { StepRows } from './step-rows.js';
 import type { TokenChoice } from './token-choice.js';
 
 export interface EngineOptions extends ForwardStepsOptions {
@@ -152,7 +154,7 @@ export class Engine {
   ): Promise<T> {
     return this.scheduler.beside(() =>
       this.appending(lease, tokens, signal, (start) =>
-        this.steps.run([{ sequence: lease.sequence, start, tokens }], head, take, signal),
+        this.steps.run([rowsOf(lease, start, tokens)], head, take, signal),
       ),
     );
   }
@@ -166,13 +168,23 @@ export class Engine {
       for (const tokens of chunksOf(ids, Math.min(prefillChunk, most))) {
         const take = (outputs: readonly RowOutput[]) => outputs.map(({ logits }) => logits!.slice());
         const some = await this.appending(lease, tokens, signal, (start) =>
-          this.steps.once([{ sequence: lease.sequence, start, tokens }], 'logits', 'all', take, signal),
+          this.steps.once([rowsOf(lease, start, tokens)], 'logits', 'all', take, signal),
         );
         await needFiniteLogits(some, rows.length);
         rows.push(...some);
       }
     });
     return rows;
+  }
+
+  /**
+   * Loads these adapters in place of the present ones; adapter i has place i + 1. No call may hold an adapter that is
+   * missing in the list or has another place. A failure changes nothing.
+   * @throws BackendError OUT_OF_MEMORY, DISPOSED
+   */
+  async adapt(adapters: readonly (Adapter | undefined)[]): Promise<void> {
+    const isEmpty = adapters.every((adapter) => adapter === undefined);
+    this.steps.adapt(isEmpty ? undefined : await loadAdapters(this.options.model.parts, adapters));
   }
 
   dispose(): void {
@@ -225,6 +237,13 @@ export class Engine {
     }
   }
 }
+
+const rowsOf = ({ sequence, adapters }: Lease, start: number, tokens: readonly number[]): StepRows => ({
+  sequence,
+  start,
+  tokens,
+  adapters,
+});
 
 /** Consecutive parts of `ids`: `size` tokens each, the last one perhaps shorter. */
 const chunksOf = (ids: readonly number[], size: number): (readonly number[])[] =>

@@ -1,11 +1,13 @@
 import type { BatchArrays } from '@quern/core';
+import type { AdapterArrays } from './adapter-use.js';
 import type { SampleArrays } from './sampled-head.js';
 
 /** Inputs of a forward pass: T rows of S sequences. */
-export type ForwardArrays = SampleArrays & {
-  /** ids are [T]. */
-  readonly [Name in keyof BatchArrays | 'ids']: Int32Array;
-} & {
-  /** [T, D]: input of every part but the first, from the part before. Empty for a model of one part. */
-  readonly hidden: Float32Array;
-};
+export type ForwardArrays = SampleArrays &
+  AdapterArrays & {
+    /** ids are [T]. */
+    readonly [Name in keyof BatchArrays | 'ids']: Int32Array;
+  } & {
+    /** [T, D]: input of every part but the first, from the part before. Empty for a model of one part. */
+    readonly hidden: Float32Array;
+  };

@@ -7,25 +7,29 @@ import {
   type StepPart,
   type Tensor,
 } from '@quern/core';
-import type { ModelPart } from '@quern/models';
+import type { AdapterStacks, ModelPart } from '@quern/models';
 import type { ForwardArrays } from './forward-arrays.js';
 import type { ForwardStepsOptions } from './forward-options.js';
 import type { Head } from './heads.js';
 import { longestChain } from './longest-chain.js';
 import { recordHead } from './step-output.js';
 
-/** The forward pass, part by part, up to `head` over the logits of `lastRows`. */
+/** The forward pass, part by part, up to `head` over the logits of `lastRows`. `stacks`: of a step with adapters. */
 export function forwardParts(
   { model, cache, capture }: ForwardStepsOptions,
   arrays: ForwardArrays,
   head: Head,
+  stacks?: AdapterStacks['stacks'],
 ): StepPart<ForwardArrays>[] {
   const { parts, config } = model;
   const T = arrays.ids.length;
+  const k = arrays.places.length / T;
+  const adapted = (input: InputOf<ForwardArrays>) =>
+    stacks && { stacks, places: input('places', [T, k]), scales: input('scales', [T, k]) };
   const recordPart = (part: ModelPart, input: InputOf<ForwardArrays>): RecordedPart => {
     const x = part === parts[0] ? input('ids') : input('hidden', [T, config.width]);
     const batch = batchInputs(input, arrays);
-    const hidden = part.forward(x, batch, cache); // [T, D]
+    const hidden = part.forward(x, batch, cache, adapted(input)); // [T, D]
     if (part !== parts.at(-1)) return { outputs: { hidden } };
     const logits = model.logits(part.backend.gatherRows(hidden, batch.lastRows)); // [R, V]
     const outputs = recordHead(part.backend, logits, head, input);

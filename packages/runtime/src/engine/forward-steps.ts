@@ -1,4 +1,8 @@
-import { type BatchArrays, RepeatedStep, StepCache, type StepRecipe, writeBatch } from '@quern/core';
+import { type BatchArrays, RepeatedStep, type StepRecipe, writeBatch } from '@quern/core';
+import type { AdapterStacks } from '@quern/models';
+import { RuntimeError } from '../error.js';
+import { AdaptedSteps } from './adapted-steps.js';
+import { type AdapterArrays, adapterArrays, adaptersPerRow, writeRowAdapters } from './adapter-use.js';
 import type { ForwardArrays } from './forward-arrays.js';
 import type { ForwardStepsOptions } from './forward-options.js';
 import { forwardParts } from './forward-parts.js';
@@ -7,6 +11,7 @@ import { mixedArrays, writeMixed } from './mixed-arrays.js';
 import { type SampleArrays, sampleArrays, writeDraws } from './sampled-head.js';
 import { type RowOutput, readRows } from './step-output.js';
 import type { LogitsOf, StepRows } from './step-rows.js';
+import { StepSet } from './step-set.js';
 import { sizeOf } from './step-times.js';
 
 export interface ChainOptions {
@@ -18,15 +23,6 @@ export interface ChainOptions {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Most captured steps of decoding and drafts, and most rows of these steps together. */
-const limits = { steps: 40, rows: 264 } as const;
-
-/** Most captured steps with rows of prompts. Their rows together: at most a chunk, the size that the planner counts. */
-const promptSteps = 16;
-
-/** Most captured steps of rows of several sequences in any numbers, and most rows of these steps together. */
-const mixedLimits = { steps: 32, rows: 1024 } as const;
-
 /** Numbers of sequences of captured mixed steps. */
 const sequenceSizes = [2, 4, 8, 16, 32, 64, 128, 256] as const;
 /** Larger mixed steps do not recur. */
@@ -37,12 +33,13 @@ const largestMixed = 64;
  * checks of drafts differ only in the number of rows and the head.
  */
 export class ForwardSteps {
-  private readonly captured = new StepCache<ForwardArrays>(limits);
-  private readonly prompts: StepCache<ForwardArrays>;
-  private readonly mixedSteps = new StepCache<ForwardArrays>(mixedLimits);
+  private readonly captured: StepSet;
+  /** Steps with the present adapters. */
+  private adapted: AdaptedSteps | undefined;
+  private disposed = false;
 
   constructor(private readonly options: ForwardStepsOptions) {
-    this.prompts = new StepCache({ steps: promptSteps, rows: options.prefillChunk });
+    this.captured = new StepSet(options.prefillChunk);
   }
 
   /** Whether the device can draw tokens. */
@@ -68,7 +65,7 @@ export class ForwardSteps {
     take: (rows: readonly RowOutput[]) => T,
     signal: AbortSignal | undefined,
   ): Promise<T> {
-    return this.use(batch, head, runOf(batch, head, take, signal));
+    return this.decoding(batch, head, runOf(batch, head, take, signal));
   }
 
   /**
@@ -85,9 +82,11 @@ export class ForwardSteps {
     signal: AbortSignal | undefined,
   ): Promise<T> {
     const rows = chunk.tokens.length;
-    const key = { key: `${head} ${rows}`, rows, capture: shared ? 'second' : 'first' } as const;
-    const recipe = () => this.recipe([chunk], head, head === 'none' ? 'none' : 'last');
-    return this.prompts.use(key, recipe, runOf([chunk], head, take, signal));
+    return this.with([chunk], ({ captured, k, stacks }) => {
+      const key = { key: `${head} ${rows} ${k}`, rows, capture: shared ? 'second' : 'first' } as const;
+      const recipe = () => this.recipe([chunk], head, head === 'none' ? 'none' : 'last', k, stacks);
+      return captured.prompts.use(key, recipe, runOf([chunk], head, take, signal));
+    });
   }
 
   /**
@@ -106,12 +105,14 @@ export class ForwardSteps {
     const { capacity } = batch[0]!.sequence;
     if (rows > largestMixed || T - rows > capacity) return this.once(batch, head, of, take, signal);
     const S = sequenceSizes.find((size) => size > batch.length)!; // one sequence has the idle rows
-    const key = { key: `mixed ${head} ${S} ${T}`, rows: T, capture: 'second' } as const;
-    const recipe = () => this.recipeOf(mixedArrays(this.options, S, T, of), head);
-    return this.mixedSteps.use(key, recipe, async (step) => {
-      writeMixed(step, batch);
-      await step.run(signal);
-      return take(readRows(step, head));
+    return this.with(batch, ({ captured, k, stacks }) => {
+      const key = { key: `${head} ${S} ${T} ${k}`, rows: T, capture: 'second' } as const;
+      const recipe = () => this.recipeOf(mixedArrays(this.options, S, T, of), head, k, stacks);
+      return captured.mixed.use(key, recipe, async (step) => {
+        writeMixed(step, batch);
+        await step.run(signal);
+        return take(readRows(step, head));
+      });
     });
   }
 
@@ -120,7 +121,7 @@ export class ForwardSteps {
    * tokens of each row, at least one.
    */
   chain(batch: readonly StepRows[], { head, limits, stops, signal }: ChainOptions): Promise<Int32Array[]> {
-    return this.use(batch, head, async (step) => {
+    return this.decoding(batch, head, async (step) => {
       write(step, batch, Math.max(...limits));
       for (let s = 0; s < limits.length; s++) limits[s] = Math.max(1, limits[s]!); // one token, even at limit 0
       const { tokens, counts } = await step.chain({ limits, stops, ...(signal && { signal }) });
@@ -133,36 +134,68 @@ export class ForwardSteps {
    * device in call order.
    * `take` reads the rows of `of`.
    */
-  async once<T>(
+  once<T>(
     batch: readonly StepRows[],
     head: Head,
     of: LogitsOf,
     take: (rows: readonly RowOutput[]) => T,
     signal: AbortSignal | undefined,
   ): Promise<T> {
-    const step = RepeatedStep.recorded(this.recipe(batch, head, of));
-    if (drawsTokens(head)) writeDraws(step, batch, 1);
-    await step.run(signal);
-    return take(readRows(step, head));
+    return this.with(batch, async ({ k, stacks }) => {
+      const step = RepeatedStep.recorded(this.recipe(batch, head, of, k, stacks));
+      if (drawsTokens(head)) writeDraws(step, batch, 1);
+      if (k > 0) writeRowAdapters(step, batch);
+      await step.run(signal);
+      return take(readRows(step, head));
+    });
+  }
+
+  /** Steps from now on use these adapters; undefined: there are none. @throws RuntimeError DISPOSED */
+  adapt(adapters: AdapterStacks | undefined): void {
+    if (this.disposed && adapters) {
+      adapters.dispose();
+      throw disposed();
+    }
+    const before = this.adapted;
+    this.adapted = adapters && new AdaptedSteps(adapters, this.options.prefillChunk);
+    before?.retire();
   }
 
   dispose(): void {
+    this.disposed = true;
     this.captured.dispose();
-    this.prompts.dispose();
-    this.mixedSteps.dispose();
+    this.adapt(undefined);
   }
 
-  private use<T>(
+  /** Steps with adapters are captured apart: other steps cost nothing more. */
+  private with<T>(batch: readonly StepRows[], act: (place: StepPlace) => Promise<T>): Promise<T> {
+    const k = adaptersPerRow(batch);
+    if (k === 0) return act({ captured: this.captured, k, stacks: undefined });
+    const { adapted } = this; // a call holds its adapters
+    if (!adapted) throw disposed();
+    const { captured, adapters } = adapted;
+    return adapted.use(() => act({ captured, k, stacks: adapters.stacks }));
+  }
+
+  private decoding<T>(
     batch: readonly StepRows[],
     head: Head,
     act: (step: RepeatedStep<ForwardArrays>) => Promise<T>,
   ): Promise<T> {
     const rows = batch.length * batch[0]!.tokens.length;
-    const key = `${head} ${batch.length} ${rows}`;
-    return this.captured.use({ key, rows }, () => this.recipe(batch, head, 'all'), act);
+    return this.with(batch, ({ captured, k, stacks }) => {
+      const key = `${head} ${batch.length} ${rows} ${k}`;
+      return captured.decoding.use({ key, rows }, () => this.recipe(batch, head, 'all', k, stacks), act);
+    });
   }
 
-  private recipe(batch: readonly StepRows[], head: Head, of: LogitsOf): StepRecipe<ForwardArrays> {
+  private recipe(
+    batch: readonly StepRows[],
+    head: Head,
+    of: LogitsOf,
+    k: number,
+    stacks: StepPlace['stacks'],
+  ): StepRecipe<ForwardArrays> {
     const { cache } = this.options;
     const described = cache.describe(
       batch.map(({ sequence, tokens }) => ({ sequence, rows: tokens.length })),
@@ -172,21 +205,24 @@ export class ForwardSteps {
       ids: Int32Array.from(batch.flatMap(({ tokens }) => tokens)),
       lastRows: rowsWithLogits(described, of),
     };
-    return this.recipeOf(arrays, head);
+    return this.recipeOf(arrays, head, k, stacks);
   }
 
   private recipeOf(
-    batch: Omit<ForwardArrays, 'hidden' | keyof SampleArrays>,
+    batch: Omit<ForwardArrays, 'hidden' | keyof SampleArrays | keyof AdapterArrays>,
     head: Head,
+    k: number,
+    stacks: StepPlace['stacks'],
   ): StepRecipe<ForwardArrays> {
     const { model } = this.options;
     const [T, S] = [batch.ids.length, batch.kvLengths.length];
     const arrays = {
       ...batch,
+      ...adapterArrays(T, k),
       ...sampleArrays(drawsTokens(head) ? S : 0, head === 'masked' ? model.config.vocabulary : 0),
       hidden: new Float32Array(model.parts.length > 1 ? T * model.config.width : 0),
     };
-    return { arrays, parts: forwardParts(this.options, arrays, head) };
+    return { arrays, parts: forwardParts(this.options, arrays, head, stacks) };
   }
 }
 
@@ -210,13 +246,23 @@ function rowsWithLogits({ positions, lastRows }: BatchArrays, of: LogitsOf): Int
 }
 
 function write(step: RepeatedStep<ForwardArrays>, batch: readonly StepRows[], count: number): void {
-  const { ids, settings } = step.arrays;
+  const { ids, settings, places } = step.arrays;
   let t = 0;
   for (const { tokens } of batch) for (const token of tokens) ids[t++] = token;
   step.write('ids');
   writeBatch(step, batch);
   if (settings.length > 0) writeDraws(step, batch, count);
+  if (places.length > 0) writeRowAdapters(step, batch);
 }
+
+/** Where a step is captured, and the adapters it computes with: up to k per row. */
+interface StepPlace {
+  readonly captured: StepSet;
+  readonly k: number;
+  readonly stacks: AdapterStacks['stacks'] | undefined;
+}
+
+const disposed = () => new RuntimeError('DISPOSED', 'the model has been disposed');
 
 /** The tokens of row `s` in a chain's [n, S]. */
 const tokensOfRow = (tokens: Int32Array, s: number, counts: Int32Array): Int32Array =>

@@ -1,4 +1,5 @@
 import type { KvSequence } from '@quern/core';
+import { type AdapterUse, rootOf } from './adapter-use.js';
 import type { PrefixBlock, Prefixes, PrefixHolder } from './prefixes.js';
 
 /**
@@ -19,6 +20,7 @@ export class Lease implements PrefixHolder {
   released = false;
   /** Number of steps that compute its tokens now. */
   busy = 0;
+  readonly root: string;
   /** Known blocks at the beginning of the sequence. */
   readonly known: PrefixBlock[] = [];
 
@@ -32,8 +34,12 @@ export class Lease implements PrefixHolder {
     readonly reuse: boolean,
     /** As `GenerateOptions.maxWaitMs`. */
     readonly maxWaitMs: number | undefined,
+    /** Adapters that change its tokens' keys and values. */
+    readonly adapters: readonly AdapterUse[],
     private readonly prefixes: Prefixes,
-  ) {}
+  ) {
+    this.root = rootOf(adapters);
+  }
 
   /** Longest wait for blocks. None after the start: a call that was preempted is never given up. */
   get patience(): number | undefined {

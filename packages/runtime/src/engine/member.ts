@@ -96,10 +96,10 @@ export class Member {
 
   /** The next `count` rows of the sequence, from position `start` on. */
   rowsFrom(start: number, count: number): StepRows {
-    const { sequence, tokens } = this.lease;
+    const { sequence, tokens, adapters } = this.lease;
     const { mask } = this;
     const draws = this.request.choice?.draws;
-    return { sequence, start, tokens: tokens.slice(start, start + count), draws, mask };
+    return { sequence, start, tokens: tokens.slice(start, start + count), draws, mask, adapters };
   }
 
   /** Takes the rows of a step, up to position `computed`, and the output of the last one. Whether a token was chosen. */

@@ -1,4 +1,5 @@
 import type { BatchArrays, RepeatedStep } from '@quern/core';
+import { writeRowAdapters } from './adapter-use.js';
 import type { ForwardArrays } from './forward-arrays.js';
 import type { ForwardStepsOptions } from './forward-options.js';
 import { writeDraws } from './sampled-head.js';
@@ -43,6 +44,7 @@ export function writeMixed(step: RepeatedStep<ForwardArrays>, batch: readonly St
   arrays.lastRows.fill(T - 1, batch.length);
   step.write('ids', 'positions', 'cuSeqlens', 'kvLengths', 'slots', 'lastRows');
   if (arrays.settings.length > 0) writeDraws(step, batch, 1);
+  if (arrays.places.length > 0) writeRowAdapters(step, batch);
 }
 
 /** Writes sequence `s`, whose first row is `t`. Returns the row after its last one. */

@@ -1,9 +1,6 @@
 import type { KvCache } from '@quern/core';
 import type { PrefixBlock, Prefixes, PrefixHolder } from './prefixes.js';
 
-/** Id before the first block. */
-const root = 0;
-
 /**
  * The known blocks of a paged cache. Equal beginnings of calls share blocks, also while the first call computes them.
  * Blocks that no call holds stay until `evict`. The last blocks of a chain are evicted before the first ones, because
@@ -16,7 +13,7 @@ export class PrefixBlocks implements Prefixes {
   /** Key of the next block of each call that computes a prompt. */
   private readonly computing = new Map<string, PrefixHolder>();
   private readonly nextKeys = new Map<PrefixHolder, string>();
-  private lastId = root;
+  private lastId = 0;
 
   constructor(private readonly cache: KvCache) {}
 
@@ -26,8 +23,8 @@ export class PrefixBlocks implements Prefixes {
 
   begin(holder: PrefixHolder): boolean {
     if (!holder.reuse) return true;
-    const found = this.find(holder.tokens);
-    const next = this.keyAfter(found.at(-1), holder.tokens, found.length);
+    const found = this.find(holder);
+    const next = this.keyAfter(found.at(-1), holder, found.length);
     if (next !== undefined && this.computing.has(next)) return false;
     for (const block of found) {
       block.users++;
@@ -44,7 +41,7 @@ export class PrefixBlocks implements Prefixes {
     if (!reuse) return;
     const whole = Math.floor(Math.min(tokens.length, computed) / this.cache.blockSize);
     while (known.length < whole) known.push(this.add(holder, known.length));
-    this.expect(holder, this.keyAfter(known.at(-1), tokens, known.length));
+    this.expect(holder, this.keyAfter(known.at(-1), holder, known.length));
   }
 
   cut(holder: PrefixHolder, length: number): void {
@@ -71,32 +68,32 @@ export class PrefixBlocks implements Prefixes {
     }
   }
 
-  /** The known blocks at the beginning of `tokens`, without the block of the last token. */
-  private find(tokens: readonly number[]): PrefixBlock[] {
+  /** The known blocks at the beginning of the tokens, without the block of the last token. */
+  private find(holder: PrefixHolder): PrefixBlock[] {
     const found: PrefixBlock[] = [];
     for (;;) {
-      const key = this.keyAfter(found.at(-1), tokens, found.length);
+      const key = this.keyAfter(found.at(-1), holder, found.length);
       const block = key === undefined ? undefined : this.blocks.get(key);
       if (!block) return found;
       found.push(block);
     }
   }
 
-  /** Key of block `index`, if `tokens` go on after it. */
+  /** Key of block `index`, if the tokens go on after it. */
   private keyAfter(
     before: PrefixBlock | undefined,
-    tokens: readonly number[],
+    { tokens, root }: PrefixHolder,
     index: number,
   ): string | undefined {
     const { blockSize } = this.cache;
     const end = (index + 1) * blockSize;
-    return end < tokens.length ? keyOf(before, tokens.slice(end - blockSize, end)) : undefined;
+    return end < tokens.length ? keyOf(before, root, tokens.slice(end - blockSize, end)) : undefined;
   }
 
   /** Block `index` of a holder becomes known. Where another call was first, its block stays the known one. */
-  private add({ known, tokens, sequence }: PrefixHolder, index: number): PrefixBlock {
+  private add({ known, tokens, sequence, root }: PrefixHolder, index: number): PrefixBlock {
     const { blockSize } = this.cache;
-    const key = keyOf(known[index - 1], tokens.slice(index * blockSize, (index + 1) * blockSize));
+    const key = keyOf(known[index - 1], root, tokens.slice(index * blockSize, (index + 1) * blockSize));
     const other = this.blocks.get(key);
     if (other) return other;
     const block = { id: ++this.lastId, key, block: sequence.blockTable[index]!, users: 1 };
@@ -124,5 +121,5 @@ export class PrefixBlocks implements Prefixes {
   }
 }
 
-const keyOf = (before: PrefixBlock | undefined, tokens: readonly number[]): string =>
+const keyOf = (before: PrefixBlock | undefined, root: string, tokens: readonly number[]): string =>
   `${before?.id ?? root}:${tokens.join()}`;

@@ -5,6 +5,7 @@ import type { Prefixes, PrefixHolder } from './prefixes.js';
 interface Ended {
   readonly sequence: KvSequence;
   readonly tokens: readonly number[];
+  readonly root: string;
 }
 
 /**
@@ -39,10 +40,10 @@ export class PrefixSequences implements Prefixes {
 
   cut(): void {}
 
-  release({ sequence, tokens, computed, reuse }: PrefixHolder): void {
+  release({ sequence, tokens, computed, reuse, root }: PrefixHolder): void {
     const length = Math.min(computed, tokens.length);
     sequence.truncate(length);
-    if (reuse && length > 0) this.ended.add({ sequence, tokens: tokens.slice(0, length) });
+    if (reuse && length > 0) this.ended.add({ sequence, tokens: tokens.slice(0, length), root });
     else sequence.release();
   }
 
@@ -54,11 +55,11 @@ export class PrefixSequences implements Prefixes {
     }
   }
 
-  private longest({ tokens, reuse }: PrefixHolder): { found: Ended | undefined; common: number } {
+  private longest({ tokens, reuse, root }: PrefixHolder): { found: Ended | undefined; common: number } {
     let [found, common]: [Ended | undefined, number] = [undefined, 0];
     if (!reuse) return { found, common };
     for (const each of this.ended) {
-      const length = commonLength(each.tokens, tokens);
+      const length = each.root === root ? commonLength(each.tokens, tokens) : 0;
       if (length > common) [found, common] = [each, length];
     }
     return { found, common };

@@ -15,6 +15,8 @@ export interface PrefixHolder {
   readonly tokens: readonly number[];
   readonly computed: number;
   readonly reuse: boolean;
+  /** What changes the values of all its tokens: equal tokens under other roots are not the same. */
+  readonly root: string;
   sequence: KvSequence;
   /** Known blocks at the beginning of the sequence. */
   readonly known: PrefixBlock[];

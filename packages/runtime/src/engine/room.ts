@@ -1,4 +1,5 @@
 import type { KvCache } from '@quern/core';
+import type { AdapterUse } from './adapter-use.js';
 import { Lease } from './lease.js';
 import { PrefixBlocks } from './prefix-blocks.js';
 import { PrefixSequences } from './prefix-sequences.js';
@@ -11,6 +12,8 @@ export interface LeaseOptions {
   readonly reuse?: boolean | undefined;
   /** As `GenerateOptions.maxWaitMs`. */
   readonly maxWaitMs?: number | undefined;
+  /** Default: none. */
+  readonly adapters?: readonly AdapterUse[] | undefined;
 }
 
 /**
@@ -50,8 +53,9 @@ export class Room {
   }
 
   /** A place in the queue, without blocks. */
-  lease({ priority = 0, reuse = true, maxWaitMs }: LeaseOptions = {}): Lease {
-    return new Lease(this.cache.sequence(), priority, this.calls++, reuse, maxWaitMs, this.prefixes);
+  lease({ priority = 0, reuse = true, maxWaitMs, adapters = [] }: LeaseOptions = {}): Lease {
+    const sequence = this.cache.sequence();
+    return new Lease(sequence, priority, this.calls++, reuse, maxWaitMs, adapters, this.prefixes);
   }
 
   /**

@@ -1,5 +1,6 @@
 import type { KvSequence } from '@quern/core';
 import type { Draws } from '../sampling/draws.js';
+import type { AdapterUse } from './adapter-use.js';
 
 /** Tokens of a sequence for a step, from position `start` on. The sequence has room for them. */
 export interface StepRows {
@@ -8,6 +9,8 @@ export interface StepRows {
   readonly tokens: readonly number[];
   /** Lets the device draw the next token. Absent: the device takes the likeliest token. */
   readonly draws?: Draws | undefined;
+  /** Adapters of the sequence; absent: none. */
+  readonly adapters?: readonly AdapterUse[] | undefined;
   /** As `TokenChoice.mask`. */
   readonly mask?: Int32Array | undefined;
 }

@@ -2,6 +2,7 @@ import { checkOptions, type Refuse, rules, type Schema } from '@quern/core';
 import { encodeChatSchema } from '../chat/chat-template.js';
 import type { EncodeChatOptions } from '../chat/index.js';
 import { badOption } from '../error.js';
+import { type AdapterChoices, adaptersOption } from '../model/adapters.js';
 import { SamplingError, type SamplingOptions } from '../sampling/index.js';
 import type { TokenLogprobs } from '../sampling/logprobs.js';
 import { samplingSchema } from '../sampling/options.js';
@@ -45,6 +46,11 @@ export interface GenerateOptions extends SamplingOptions, StructuredOptions {
    * earlier calls to the last bit.
    */
   reuse?: boolean | undefined;
+  /**
+   * LoRA adapters of the model, by the names they were loaded with: one, or a list whose changes add up. Calls with
+   * different adapters share steps. Default: none.
+   */
+  adapters?: AdapterChoices | undefined;
   /** Called after each chunk of the prompt. `processed`: tokens done, of `total`. */
   onProgress?: ((progress: { readonly processed: number; readonly total: number }) => void) | undefined;
 }
@@ -110,6 +116,7 @@ export const generateSchema = {
     about: 'use what the cache holds of other calls with the same beginning',
     byDefault: true,
   },
+  adapters: adaptersOption,
   onProgress: {
     ...rules.callback,
     about: 'called after each chunk of the prompt: tokens done, tokens in total',

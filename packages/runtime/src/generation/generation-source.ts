@@ -1,4 +1,5 @@
 import type { Engine } from '../engine/engine.js';
+import type { AdapterLoan } from '../model/adapters.js';
 import type { DraftSource } from '../speculation/draft-source.js';
 import type { Constraint } from '../structured/constraint.js';
 import type { Tokenizer } from '../tokenizer/index.js';
@@ -24,6 +25,8 @@ export interface GenerationSource {
   prompt(): Promise<Prompt>;
   /** What the text must be; undefined for any text. Throws BAD_OPTION, BAD_GRAMMAR, NO_TOKENIZER. */
   constraint(): Constraint | undefined;
+  /** The adapters of the call, until their end. Throws ADAPTER_NOT_FOUND, BAD_OPTION. */
+  adapters(): AdapterLoan;
   /** The draft model, if the caller named one. Throws BAD_OPTION, DISPOSED. */
   draft(): DraftSource | undefined;
 }

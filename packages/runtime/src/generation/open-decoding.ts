@@ -1,3 +1,4 @@
+import { pickOptions } from '@quern/core';
 import { DraftLength, longestDraft } from '../speculation/draft-length.js';
 import { DraftModel } from '../speculation/draft-model.js';
 import type { DraftSource } from '../speculation/draft-source.js';
@@ -40,7 +41,7 @@ function openDrafter(request: DecodingRequest): Drafter | undefined {
   const { maxDraft = usualDraft, adaptive = true } = speculate;
   return new DraftModel({
     engine: draft.engine,
-    lease: draft.engine.lease(request.lease),
+    lease: draft.engine.lease(pickOptions(request.lease, ['priority', 'reuse', 'maxWaitMs'])),
     room,
     sampler: choice.sampler,
     length: adaptive ? new DraftLength(0.7, rowCost + draft.cost) : longestDraft,

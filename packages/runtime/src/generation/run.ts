@@ -2,6 +2,7 @@ import { QuernError } from '@quern/core';
 import type { Lease } from '../engine/lease.js';
 import { logprobChoice } from '../engine/logprob-choice.js';
 import { firstChoice, type TokenChoice, tokenChoice } from '../engine/token-choice.js';
+import type { AdapterLoan } from '../model/adapters.js';
 import type { TokenLogprobs } from '../sampling/logprobs.js';
 import type { DraftSource } from '../speculation/draft-source.js';
 import { needExactRows } from '../speculation/speculate-options.js';
@@ -35,6 +36,7 @@ export class Run<Value = unknown> {
   private taken = 0;
   private readonly draft: DraftSource | undefined;
   private lease: Lease | undefined;
+  private loan: AdapterLoan | undefined;
   private decoding: Decoding | undefined;
   private reason: EndReason | undefined;
   private cached = 0;
@@ -87,6 +89,7 @@ export class Run<Value = unknown> {
     this.decoding?.close();
     lease.truncate(this.prompt.ids.length + this.tokens.length); // drops computed tokens that nobody took
     this.source.engine.release(lease);
+    this.loan?.end();
   }
 
   /** The result so far. */
@@ -139,7 +142,8 @@ export class Run<Value = unknown> {
     const { engine } = this.source;
     const { signal, maxWaitMs, onProgress, priority, reuse } = this.options;
     this.source.needLive();
-    const lease = engine.lease({ priority, maxWaitMs, reuse });
+    this.loan = this.source.adapters();
+    const lease = engine.lease({ priority, maxWaitMs, reuse, adapters: this.loan.uses });
     this.lease = lease;
     const choice = firstChoice(this.choice);
     const token = await engine.prefill(lease, this.prompt.ids, choice, { signal, onProgress });

@@ -2,6 +2,7 @@ import { type KvCache, need, yieldToEventLoop } from '@quern/core';
 import { type LanguageModel, loadLanguageModel, type ModelFile, openModelFile } from '@quern/models';
 import { Engine } from '../engine/engine.js';
 import { needNotAborted } from '../need-not-aborted.js';
+import { Adapters } from './adapters.js';
 import { type ChosenBackends, chooseBackends } from './choose-backends.js';
 import { type LoadOptions, type ResolvedLoadOptions, resolveLoadOptions } from './load-options.js';
 import { loadChatTemplate, loadTokenizer } from './load-text.js';
@@ -64,6 +65,7 @@ async function loadOnto({ places, plan }: ChosenBackends, file: ModelFile, optio
   if (options.graph) for (const { backend } of places) need(backend, 'graph');
   let cache: KvCache | undefined;
   let weights: LanguageModel | undefined;
+  let engine: Engine | undefined;
   try {
     cache = openCache(places, file.config, plan, options);
     await yieldToEventLoop();
@@ -75,9 +77,13 @@ async function loadOnto({ places, plan }: ChosenBackends, file: ModelFile, optio
     });
     const { batchInvariant, maxQueue, graph } = options;
     const limits = { prefillChunk, batchInvariant, maxQueue, onNotice };
-    const engine = new Engine({ model: weights, cache, capture: graph !== false, ...limits });
-    return { cache, weights, engine };
+    engine = new Engine({ model: weights, cache, capture: graph !== false, ...limits });
+    const adapters = new Adapters(file, engine);
+    for (const [name, path] of Object.entries(options.adapters ?? {}))
+      await adapters.load(name, path, signal);
+    return { cache, weights, engine, adapters };
   } catch (error) {
+    engine?.dispose();
     weights?.dispose();
     cache?.dispose();
     throw error;

@@ -70,6 +70,10 @@ export interface LoadOptions {
   readonly batchInvariant?: boolean | undefined;
   /** Most calls that wait for room in the cache; further ones fail with BUSY. Default: no limit. */
   readonly maxQueue?: number | undefined;
+  /**
+   * LoRA adapters to load with the model: paths by the names that calls use. See `Model.loadAdapter`. Default: none.
+   */
+  readonly adapters?: Readonly<Record<string, string>> | undefined;
   /** Capture decode steps and replay them. Default: true where the backend can. */
   readonly graph?: boolean | undefined;
   /** Most prompt tokens in one step; default 512. */
@@ -134,6 +138,14 @@ export const oneBackendSchema = {
 
 export const backendRule: Rule<Backend> = { must: 'a Backend', holds: isBackend };
 
+const pathsByName: Rule<Readonly<Record<string, string>>> = {
+  must: 'an object of paths by name',
+  holds: (value): value is Readonly<Record<string, string>> =>
+    rules.isObject(value) &&
+    !Array.isArray(value) &&
+    Object.values(value).every((path) => typeof path === 'string'),
+};
+
 /** Larger values are typing errors: no machine has the memory. */
 const [mostSequences, mostRows] = [65_536, 65_536];
 
@@ -185,6 +197,11 @@ export const loadSchema = {
     ...rules.whole(0),
     about: 'most calls that wait for room in the cache; further ones fail with BUSY',
     absent: 'no limit',
+  },
+  adapters: {
+    ...pathsByName,
+    about: 'LoRA adapters to load with the model: paths by name',
+    absent: 'none',
   },
   graph: {
     ...rules.flag,

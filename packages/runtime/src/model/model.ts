@@ -25,7 +25,9 @@ import { Grammars } from '../structured/grammars.js';
 import type { OutputSchema, OutputValue } from '../structured/options.js';
 import type { DecodeOptions, EncodeOptions, Tokenizer } from '../tokenizer/index.js';
 import { whileLive } from '../while-live.js';
+import type { Adapters, LoadedAdapter } from './adapters.js';
 import { type ChatModel, chatSource } from './chat-source.js';
+import { type LogitsOptions, logitsSchema } from './logits-options.js';
 import { chatPrompt, needIdList, needTokenizer, needTokens, type PromptRules, textPrompt } from './prompt.js';
 import { Session } from './session.js';
 import { type SignalOptions, signalSchema } from './signal-options.js';
@@ -39,6 +41,7 @@ export interface ModelParts {
   readonly plan: BackendPlan;
   readonly cache: KvCache;
   readonly engine: Engine;
+  readonly adapters: Adapters;
   readonly loadMs: number;
   /** Backends to dispose with the model. */
   readonly owned: readonly Backend[];
@@ -126,12 +129,12 @@ export class Model {
 
   /**
    * The logits after each token of `ids`: [V] per position, ids.length · V · 4 bytes in total. Rejects with
-   * RuntimeError EMPTY_PROMPT, BAD_TOKEN, PROMPT_TOO_LONG, BAD_LOGITS (a logit is NaN or infinite), DISPOSED;
-   * BackendError ABORTED.
+   * RuntimeError EMPTY_PROMPT, BAD_TOKEN, PROMPT_TOO_LONG, BAD_LOGITS (a logit is NaN or infinite), ADAPTER_NOT_FOUND,
+   * DISPOSED; BackendError ABORTED.
    */
-  async logits(ids: readonly number[], options: SignalOptions = {}): Promise<Float32Array[]> {
+  async logits(ids: readonly number[], options: LogitsOptions = {}): Promise<Float32Array[]> {
     this.needLive();
-    checkOptions('logits', options, signalSchema, badOption);
+    checkOptions('logits', options, logitsSchema, badOption);
     const { signal } = options;
     needIdList('logits', ids);
     needTokens(ids, this.promptRules);
@@ -140,13 +143,41 @@ export class Model {
         'PROMPT_TOO_LONG',
         `${ids.length} tokens do not fit in the context of ${this.context}`,
       );
-    const { engine } = this.parts;
-    const lease = engine.lease({ reuse: false });
+    const { engine, adapters } = this.parts;
+    const loan = adapters.take(options.adapters);
+    const lease = engine.lease({ reuse: false, adapters: loan.uses });
     try {
       return await whileLive(this.needLive, () => engine.logits(lease, ids, signal));
     } finally {
       engine.release(lease);
+      loan.end();
     }
+  }
+
+  /** The loaded adapters. */
+  get adapters(): readonly LoadedAdapter[] {
+    return this.parts.adapters.loaded;
+  }
+
+  /**
+   * Loads a LoRA adapter under a name for `adapters` of calls: a folder of PEFT, or a GGUF file. Running calls go on. A
+   * failure changes nothing.
+   * @throws ModelError NOT_FOUND, BAD_ADAPTER, BAD_CONFIG, UNSUPPORTED_CONFIG, UNKNOWN_FORMAT, ABORTED; FileError;
+   * RuntimeError BAD_ARGUMENT (also for a name that is taken), BAD_OPTION, DISPOSED; BackendError OUT_OF_MEMORY
+   */
+  async loadAdapter(name: string, path: string, options: SignalOptions = {}): Promise<void> {
+    this.needLive();
+    checkOptions('loadAdapter', options, signalSchema, badOption);
+    await whileLive(this.needLive, () => this.parts.adapters.load(name, path, options.signal));
+  }
+
+  /**
+   * Ends an adapter: new calls cannot use it. Resolves when its running calls have ended and its memory is free.
+   * @throws RuntimeError ADAPTER_NOT_FOUND, DISPOSED
+   */
+  async unloadAdapter(name: string): Promise<void> {
+    this.needLive();
+    await whileLive(this.needLive, () => this.parts.adapters.unload(name));
   }
 
   /** The token ids of a chat's prompt, as `chat` computes them. Rejects as `chat` does. */
@@ -248,6 +279,7 @@ export class Model {
       },
       prompt,
       constraint: () => this.grammars.constraint(options),
+      adapters: () => this.parts.adapters.take(options.adapters),
       draft: () => this.draftOf(options),
     };
   }

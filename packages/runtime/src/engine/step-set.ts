@@ -1,0 +1,28 @@
+import { StepCache } from '@quern/core';
+import type { ForwardArrays } from './forward-arrays.js';
+
+/** Most captured steps of decoding and drafts, and most rows of these steps together. */
+const limits = { steps: 40, rows: 264 } as const;
+
+/** Most captured steps with rows of prompts. Their rows together: at most a chunk, the size that the planner counts. */
+const promptSteps = 16;
+
+/** Most captured steps of rows of several sequences in any numbers, and most rows of these steps together. */
+const mixedLimits = { steps: 32, rows: 1024 } as const;
+
+/** Captured steps of a model by their shapes. */
+export class StepSet {
+  readonly decoding = new StepCache<ForwardArrays>(limits);
+  readonly prompts: StepCache<ForwardArrays>;
+  readonly mixed = new StepCache<ForwardArrays>(mixedLimits);
+
+  constructor(prefillChunk: number) {
+    this.prompts = new StepCache({ steps: promptSteps, rows: prefillChunk });
+  }
+
+  dispose(): void {
+    this.decoding.dispose();
+    this.prompts.dispose();
+    this.mixed.dispose();
+  }
+}
