@@ -29,8 +29,9 @@ export async function withModel<T>(
   flags: LoadFlags,
   signal: AbortSignal,
   use: (model: Model) => Promise<T>,
+  more?: LoadOptions,
 ): Promise<T> {
-  using model = await load(path, flags, signal);
+  using model = await load(path, flags, signal, more);
   return await use(model);
 }
 

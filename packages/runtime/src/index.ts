@@ -79,7 +79,7 @@ export type {
   FailedBackend,
   LoadedBackend,
 } from './discovery/load-backend.js';
-export type { TextsProgress } from './embedding/compute-texts.js';
+export type { EmbedInput, TextsProgress } from './embedding/compute-texts.js';
 export {
   Embedder,
   type Embeddings,

@@ -51,7 +51,6 @@ const causedByRequest: Readonly<Record<string, readonly [param: string | null, c
   BAD_TOKEN: ['prompt', 'invalid_value'],
   BAD_OPTION: [null, 'invalid_value'],
   BAD_ARGUMENT: [null, 'invalid_value'],
-  BAD_GRAMMAR: ['response_format', 'unsupported_schema'],
   BAD_STOP: ['stop', 'invalid_value'],
   NO_CHAT_TEMPLATE: ['model', 'no_chat_template'],
   NO_CLASSIFIER: ['model', 'no_classifier'],
@@ -61,6 +60,7 @@ const causedByRequest: Readonly<Record<string, readonly [param: string | null, c
   UNSUPPORTED_CONTENT: ['messages', 'invalid_messages'],
   IGNORED: ['messages', 'invalid_messages'],
   LIMIT: ['messages', 'invalid_messages'],
+  ADAPTER_NOT_FOUND: ['model', 'model_not_found'],
   BAD_AUDIO: ['file', 'invalid_audio'],
   UNKNOWN_FORMAT: ['file', 'invalid_audio'],
 };

@@ -8,6 +8,7 @@ import type { Call, ServerContext } from './context.js';
 import { ApiError, toApiError } from './errors.js';
 import { Metrics } from './metrics.js';
 import { defaults, type HandlerOptions } from './options.js';
+import { loadAdapter, unloadAdapter } from './routes/adapters.js';
 import { audio } from './routes/audio.js';
 import { chatCompletions } from './routes/chat-completions.js';
 import { completions } from './routes/completions.js';
@@ -38,6 +39,12 @@ const routes: Readonly<Record<string, Route>> = {
 const audioRoutes: Readonly<Record<string, Route>> = {
   '/v1/audio/transcriptions': audio('transcribe'),
   '/v1/audio/translations': audio('translate'),
+};
+
+/** Only where the server has a folder of adapters. */
+const adapterRoutes: Readonly<Record<string, Route>> = {
+  '/v1/load_lora_adapter': loadAdapter,
+  '/v1/unload_lora_adapter': unloadAdapter,
 };
 
 /** The API over some models, as a function of requests: it mounts in Hono, Express, Next … */
@@ -86,6 +93,8 @@ function appOf(context: ServerContext, calls: Calls): Hono {
   app.get('/v1/models/*', (c) => showModel(c, context));
   const { bodyBytes = defaults.bodyBytes, audioBytes = defaults.audioBytes } = options;
   for (const [path, route] of Object.entries(routes))
+    app.post(path, answerBy(route, context, calls, bodyBytes));
+  for (const [path, route] of Object.entries(options.adapterFolder === undefined ? {} : adapterRoutes))
     app.post(path, answerBy(route, context, calls, bodyBytes));
   for (const [path, route] of Object.entries(audioRoutes))
     app.post(path, answerBy(route, context, calls, audioBytes));

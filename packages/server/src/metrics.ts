@@ -1,5 +1,6 @@
+import type { EngineStats } from '@quern/runtime';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { kindOf, type ServedModels } from './models.js';
+import { generators, type ServedModels } from './models.js';
 
 const seconds = [
   0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160,
@@ -66,30 +67,38 @@ export class Metrics {
 
   /** Reads the models' own counts when the metrics are read. */
   private watch(models: ServedModels): void {
+    const configuration = { labelNames: ['model_name'], registers: [this.registry] };
     for (const [name, help, of] of gauges)
-      this.registry.registerMetric(
-        new Gauge({
-          name: `quern:${name}`,
-          help,
-          labelNames: ['model_name'],
-          registers: [],
-          collect() {
-            for (const [model_name, model] of Object.entries(models))
-              if (kindOf(model) === 'generation') this.set({ model_name }, of(statsOf(model)));
-          },
-        }),
-      );
+      new Gauge({
+        ...configuration,
+        name: `quern:${name}`,
+        help,
+        collect() {
+          for (const [model_name, model] of generators(models)) this.set({ model_name }, of(model.stats()));
+        },
+      });
+    for (const [name, help, of] of counters)
+      new Counter({
+        ...configuration,
+        name: `quern:${name}`,
+        help,
+        collect() {
+          this.reset();
+          for (const [model_name, model] of generators(models)) this.inc({ model_name }, of(model.stats()));
+        },
+      });
   }
 }
 
-type Stats = ReturnType<import('@quern/runtime').Model['stats']>;
+type Figures = readonly (readonly [name: string, help: string, of: (stats: EngineStats) => number])[];
 
-const statsOf = (model: ServedModels[string]): Stats => (model as import('@quern/runtime').Model).stats();
-
-const gauges: readonly (readonly [name: string, help: string, of: (stats: Stats) => number])[] = [
+const gauges: Figures = [
   ['num_requests_running', 'requests that take part in steps', ({ running }) => running],
   ['num_requests_waiting', 'requests that wait for room in the cache', ({ waiting }) => waiting],
   ['kv_cache_usage_perc', 'used part of the cache, 0 to 1', (s) => 1 - s.freeBlocks / s.blocks],
+];
+
+const counters: Figures = [
   ['prefix_cache_queries_total', 'prompt tokens looked up in the cache', (s) => s.prefixQueries],
   ['prefix_cache_hits_total', 'prompt tokens found in the cache', (s) => s.prefixHits],
   ['prompt_tokens_total', 'prompt tokens', (s) => s.promptTokens],

@@ -25,6 +25,8 @@ export function kindOf(model: ServedModel): ModelKindName {
 export interface NamedModel<Kind extends ModelKindName> {
   readonly name: string;
   readonly model: Kinds[Kind];
+  /** The adapter that the request named as its model. */
+  readonly adapters?: string | undefined;
 }
 
 /**
@@ -41,13 +43,11 @@ export function modelFor<Kind extends ModelKindName>(
   if (chosen === undefined)
     throw new ApiError(400, `name a model: there are ${fitting.join(', ') || 'none'}`, 'model', 'missing');
   const model = Object.hasOwn(models, chosen) ? models[chosen] : undefined;
-  if (!model)
-    throw new ApiError(
-      404,
-      `there is no model "${chosen}"; there are ${Object.keys(models).join(', ')}`,
-      'model',
-      'model_not_found',
-    );
+  if (!model) {
+    const adapted = kind === 'generation' && adaptedModel(models, chosen);
+    if (adapted) return { name: chosen, model: adapted as Kinds[Kind], adapters: chosen };
+    throw noModel(models, chosen);
+  }
   if (kindOf(model) !== kind)
     throw new ApiError(
       400,
@@ -56,4 +56,20 @@ export function modelFor<Kind extends ModelKindName>(
       'wrong_kind',
     );
   return { name: chosen, model: model as Kinds[Kind] };
+}
+
+/** The models that generate, by name. */
+export const generators = (models: ServedModels): readonly (readonly [string, Model])[] =>
+  Object.entries(models).flatMap(([name, model]) =>
+    kindOf(model) === 'generation' ? [[name, model as Model] as const] : [],
+  );
+
+/** The first model that has an adapter of this name. */
+const adaptedModel = (models: ServedModels, adapter: string): Model | undefined =>
+  generators(models).find(([, { adapters }]) => adapters.some(({ name }) => name === adapter))?.[1];
+
+function noModel(models: ServedModels, name: string): ApiError {
+  const adapters = generators(models).flatMap(([, model]) => model.adapters.map((each) => each.name));
+  const known = [...Object.keys(models), ...adapters].join(', ');
+  return new ApiError(404, `there is no model "${name}"; there are ${known}`, 'model', 'model_not_found');
 }

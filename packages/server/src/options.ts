@@ -17,6 +17,11 @@ export interface HandlerOptions {
   readonly requestMs?: number | undefined;
   /** Most requests at a time; further ones get 429. Default 1024. */
   readonly requests?: number | undefined;
+  /**
+   * Clients may load and unload LoRA adapters from this folder (`/v1/load_lora_adapter`, `/v1/unload_lora_adapter`).
+   * Default: they may not.
+   */
+  readonly adapterFolder?: string | undefined;
   /** Default: nothing is logged. */
   readonly log?: Log | undefined;
 }

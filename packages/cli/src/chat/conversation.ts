@@ -1,11 +1,12 @@
 import type { ChatGeneration, ChatMessage, ChatPiece, Model, SpeculateOptions } from '@quern/runtime';
+import { type AdapterFlags, adapterChoices } from '../adapters.js';
 import { generateOptions, type SamplingFlags } from '../options.js';
 import { isCoded, say } from '../terminal/report.js';
 import { Thoughts } from '../terminal/thoughts.js';
 import { write } from '../terminal/write.js';
 import type { TemplateFlags } from './template.js';
 
-export interface ConversationFlags extends SamplingFlags, TemplateFlags {
+export interface ConversationFlags extends SamplingFlags, TemplateFlags, AdapterFlags {
   readonly system?: string;
 }
 
@@ -65,7 +66,13 @@ export class Conversation {
   /** Computes the prompt; drops the oldest turns if it does not fit. */
   private async begin(user: ChatMessage, signal: AbortSignal): Promise<Begun> {
     const { speculate } = this;
-    const options = { ...generateOptions(this.flags), ...(speculate && { speculate }), signal };
+    const adapters = adapterChoices(this.flags);
+    const options = {
+      ...generateOptions(this.flags),
+      ...(adapters && { adapters }),
+      ...(speculate && { speculate }),
+      signal,
+    };
     for (let turns = this.turns; ; turns = turns.slice(1)) {
       const messages = [...this.opening, ...turns.flat(), user];
       const generation = this.session.chat(messages, options);

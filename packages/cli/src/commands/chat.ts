@@ -1,5 +1,6 @@
 import type { Model, SpeculateOptions } from '@quern/runtime';
 import { Command } from 'commander';
+import { adapterPaths, withAdapters } from '../adapters.js';
 import { Conversation, type ConversationFlags } from '../chat/conversation.js';
 import { UnknownCommand } from '../chat/error.js';
 import { help, readLine } from '../chat/line.js';
@@ -73,14 +74,15 @@ async function chat(path: string, given: ChatFlags, command: Command): Promise<v
   needSpeculationFlags(given, command);
   const flags = await resolveTemplate(given, command);
   const { draft } = flags;
-  using model = await interruptible((signal) => load(path, flags, signal));
+  const more = { adapters: adapterPaths(flags) };
+  using model = await interruptible((signal) => load(path, flags, signal, more));
   using drafting =
     draft === undefined ? undefined : await interruptible((signal) => load(draft, flags, signal));
   await converse(model, flags, speculateOptions(flags, drafting));
 }
 
 export const chatCommand = (): Command =>
-  withSpeculation(withSampling(withTemplate(withLoading(new Command('chat')))))
+  withAdapters(withSpeculation(withSampling(withTemplate(withLoading(new Command('chat'))))))
     .description(`chat with a model, one line per message; ${help}`)
     .argument('<model>')
     .option('--system <text>', 'the system message')

@@ -1,10 +1,11 @@
 import { Command, InvalidArgumentError } from 'commander';
+import { type AdapterFlags, adapterChoices, adapterPaths, withAdapters } from '../adapters.js';
 import { withModel } from '../load.js';
 import { type LoadFlags, withLoading } from '../options.js';
 import { interruptible } from '../terminal/interrupt.js';
 import { write, writeJson } from '../terminal/write.js';
 
-interface LogitsFlags extends LoadFlags {
+interface LogitsFlags extends LoadFlags, AdapterFlags {
   readonly ids: number[];
   readonly json?: boolean;
 }
@@ -34,15 +35,23 @@ async function print(positions: readonly Float32Array[], json: boolean): Promise
 }
 
 export const logitsCommand = (): Command =>
-  withLoading(new Command('logits'))
+  withAdapters(withLoading(new Command('logits')))
     .description("show a model's logits after each given token")
     .argument('<model>')
     .requiredOption('--ids <list>', 'token ids, commas between', idList)
     .option('--json', 'print {"logits": [[…] per position]}')
     .action((path: string, flags: LogitsFlags) =>
       interruptible((signal) =>
-        withModel(path, flags, signal, async (model) =>
-          print(await model.logits(flags.ids, { signal }), Boolean(flags.json)),
+        withModel(
+          path,
+          flags,
+          signal,
+          async (model) =>
+            print(
+              await model.logits(flags.ids, { signal, adapters: adapterChoices(flags) }),
+              Boolean(flags.json),
+            ),
+          { adapters: adapterPaths(flags) },
         ),
       ),
     );

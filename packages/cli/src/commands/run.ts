@@ -7,6 +7,7 @@ import type {
   Model,
 } from '@quern/runtime';
 import { Command } from 'commander';
+import { type AdapterFlags, adapterChoices, adapterPaths, withAdapters } from '../adapters.js';
 import { resolveTemplate, type TemplateFlags, withTemplate } from '../chat/template.js';
 import { withModel } from '../load.js';
 import {
@@ -37,6 +38,7 @@ interface RunFlags
     SpeculationFlags,
     PromptFlags,
     TemplateFlags,
+    AdapterFlags,
     StructureFlags {
   readonly raw?: boolean;
   readonly system?: string;
@@ -131,18 +133,31 @@ async function run(
   needRunFlags(given, command);
   const flags = await resolveTemplate(given, command);
   const prompt = await readPrompt(argument, flags, command);
-  const chosen = { ...generateOptions(flags), ...(await readStructure(flags, command)) };
+  const adapters = adapterChoices(flags);
+  const chosen = {
+    ...generateOptions(flags),
+    ...(adapters && { adapters }),
+    ...(await readStructure(flags, command)),
+  };
+  const more = { adapters: adapterPaths(flags) };
   await interruptible((signal) =>
-    withModel(path, flags, signal, (model) =>
-      withSpeculator(flags, signal, (speculate) =>
-        generate(model, prompt, flags, { ...chosen, ...(speculate && { speculate }), signal }),
-      ),
+    withModel(
+      path,
+      flags,
+      signal,
+      (model) =>
+        withSpeculator(flags, signal, (speculate) =>
+          generate(model, prompt, flags, { ...chosen, ...(speculate && { speculate }), signal }),
+        ),
+      more,
     ),
   );
 }
 
 export const runCommand = (): Command =>
-  withStructure(withSpeculation(withSampling(withTemplate(withLoading(withPrompt(new Command('run')))))))
+  withStructure(
+    withAdapters(withSpeculation(withSampling(withTemplate(withLoading(withPrompt(new Command('run'))))))),
+  )
     .description('answer a prompt; without a chat template, or with --raw, continue it as a text')
     .argument('<model>')
     .argument('[prompt]', 'or -p, -f, or standard input (a final line break is dropped)')

@@ -8,6 +8,7 @@ import {
 } from '@quern/runtime';
 import type { RunningServer, ServeOptions } from '@quern/server';
 import { Command } from 'commander';
+import { type AdapterFlags, adapterPaths, withNamedAdapters } from '../adapters.js';
 import { resolveTemplate, type TemplateFlags, withChatTemplate } from '../chat/template.js';
 import { load } from '../load.js';
 import { type LoadFlags, list, oneBackendOptions, withLoading } from '../options.js';
@@ -16,7 +17,7 @@ import { wholeOption } from '../serve/whole-option.js';
 import { interruptible } from '../terminal/interrupt.js';
 import { say } from '../terminal/report.js';
 
-interface ServeFlags extends LoadFlags, TemplateFlags {
+interface ServeFlags extends LoadFlags, TemplateFlags, AdapterFlags {
   readonly host: string;
   readonly port: number;
   readonly apiKey?: readonly string[];
@@ -24,6 +25,7 @@ interface ServeFlags extends LoadFlags, TemplateFlags {
   readonly sequences: number;
   readonly maxQueue?: number;
   readonly requestTimeout?: number;
+  readonly adapterFolder?: string;
   readonly log: boolean;
 }
 
@@ -31,6 +33,8 @@ type AnyModel = Model | Embedder | SpeechModel;
 
 async function serve(paths: string[], given: ServeFlags, command: Command): Promise<void> {
   const flags = await resolveTemplate(given, command);
+  if (flags.adapter && paths.length > 1)
+    command.error('error: --adapter needs one model: adapters belong to the model they were trained on');
   const models: Record<string, AnyModel> = {};
   try {
     await interruptible(async (signal) => {
@@ -73,6 +77,7 @@ async function loadAny(path: string, flags: ServeFlags, signal: AbortSignal): Pr
   return load(path, flags, signal, {
     cache: 'paged',
     sequences,
+    adapters: adapterPaths(flags),
     ...(maxQueue !== undefined && { maxQueue }),
   });
 }
@@ -84,6 +89,7 @@ const serverOptions = (models: Record<string, AnyModel>, flags: ServeFlags): Ser
   ...(flags.apiKey && { apiKeys: flags.apiKey }),
   ...(flags.cors && { cors: flags.cors }),
   ...(flags.requestTimeout !== undefined && { requestMs: 1000 * flags.requestTimeout }),
+  ...(flags.adapterFolder !== undefined && { adapterFolder: flags.adapterFolder }),
   ...(flags.log && { log: (entry) => process.stderr.write(`${JSON.stringify(entry)}\n`) }),
 });
 
@@ -95,7 +101,7 @@ async function untilStopped(server: RunningServer, signal: AbortSignal): Promise
 }
 
 export const serveCommand = (): Command =>
-  withChatTemplate(withLoading(new Command('serve')))
+  withNamedAdapters(withChatTemplate(withLoading(new Command('serve'))))
     .description('serve models over HTTP, compatible with OpenAI’s API')
     .argument('<model...>')
     .option('--host <address>', 'address to listen on; 0.0.0.0: all', '127.0.0.1')
@@ -105,5 +111,6 @@ export const serveCommand = (): Command =>
     .addOption(wholeOption('--sequences <n>', 'room in the cache, in contexts', 1).default(8))
     .addOption(wholeOption('--max-queue <n>', 'most requests that wait for room; more get status 429', 0))
     .addOption(wholeOption('--request-timeout <s>', 'most seconds of a request', 1))
+    .option('--adapter-folder <path>', 'let clients load adapters from this folder')
     .option('--no-log', 'no line of JSON per request on stderr')
     .action(serve);

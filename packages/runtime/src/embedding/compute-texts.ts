@@ -6,6 +6,9 @@ import { needNotAborted } from '../need-not-aborted.js';
 import { batchesByLength } from './batches.js';
 import type { FittedText, TextEncoder } from './encode-texts.js';
 
+/** A text, or its token ids with start and end tokens. */
+export type EmbedInput = string | readonly number[];
+
 /** Finished texts, all texts, and the tokens of the finished ones. */
 export interface TextsProgress {
   readonly done: number;
@@ -30,11 +33,14 @@ export interface ComputedTexts {
 
 /** Computes `width` numbers per text. */
 export interface TextsJob {
-  readonly texts: readonly string[];
+  readonly texts: readonly EmbedInput[];
   readonly encoder: TextEncoder;
   readonly width: number;
   /** Error code for NaN or infinity, and the name of the numbers in the message. */
   readonly kind: { readonly code: 'BAD_LOGITS' | 'BAD_EMBEDDING'; readonly name: string };
+  /** Most tokens of a text, and V: for texts that are token ids. */
+  readonly maxTokens: number;
+  readonly vocabulary: number;
   /** Most tokens of one step. */
   readonly maxBatch: number;
   /** Steps that the device accepts at the same time. */
@@ -48,13 +54,28 @@ export interface TextsJob {
  */
 const stepsOfWindow = 16;
 
-async function encodeText({ texts, encoder }: TextsJob, index: number): Promise<FittedText> {
-  const text = texts[index];
-  if (typeof text !== 'string')
-    throw new RuntimeError('BAD_OPTION', `text ${index} is ${typeof text}; it must be a string`);
-  const encoded = await encoder.encode(text);
+async function encodeText(job: TextsJob, index: number): Promise<FittedText> {
+  const text = job.texts[index];
+  const encoded = typeof text === 'string' ? await job.encoder.encode(text) : fittedIds(job, text, index);
   if (encoded.ids.length > 0) return encoded;
   throw new RuntimeError('EMPTY_PROMPT', `text ${index} has no token, and the model's tokenizer adds none`);
+}
+
+/** Token ids as they are: no start or end is added. */
+function fittedIds(
+  { maxTokens, vocabulary }: TextsJob,
+  ids: readonly number[] | undefined,
+  index: number,
+): FittedText {
+  if (!Array.isArray(ids))
+    throw new RuntimeError('BAD_OPTION', `text ${index} is ${typeof ids}; it must be a string or token ids`);
+  const wrong = ids.find((id) => !(Number.isInteger(id) && id >= 0 && id < vocabulary));
+  if (wrong !== undefined)
+    throw new RuntimeError(
+      'BAD_TOKEN',
+      `text ${index} has token ${wrong}; the vocabulary has ids 0 to ${vocabulary - 1}`,
+    );
+  return { ids: ids.slice(0, maxTokens), truncated: ids.length > maxTokens };
 }
 
 /** Tokenises one window of consecutive texts from `first` on. Yields to the event loop. */

@@ -3,7 +3,7 @@ import type { EmbedBackend, EncoderConfig } from '@quern/models';
 import { badArgument, badOption, needWhole, RuntimeError } from '../error.js';
 import type { Tokenizer } from '../tokenizer/index.js';
 import { whileLive } from '../while-live.js';
-import { type ComputeOptions, computeTexts, type TextsProgress } from './compute-texts.js';
+import { computeTexts, type EmbedInput, type TextsProgress } from './compute-texts.js';
 import { pairedTexts, singleTexts } from './encode-texts.js';
 
 export interface TextsOptions {
@@ -95,6 +95,17 @@ const kinds = {
   classifyBatch: { code: 'BAD_LOGITS', name: 'the logit' },
 } as const;
 
+const inputs = rules.listOf<EmbedInput>('strings or lists of token ids', {
+  must: 'a string or token ids',
+  holds: (value): value is EmbedInput => typeof value === 'string' || Array.isArray(value),
+});
+
+/** @throws RuntimeError BAD_OPTION for words before token ids */
+function needTexts(texts: readonly EmbedInput[], { prompt, prefix = '' }: EmbedOptions): void {
+  if ((prompt !== undefined || prefix !== '') && texts.some((text) => typeof text !== 'string'))
+    throw badOption('prompt and prefix are written before texts, not before token ids', 'prompt');
+}
+
 /** An encoder, ready to embed and rank texts. Calls may overlap. */
 export class Embedder {
   /** The file or folder of the model. */
@@ -135,14 +146,16 @@ export class Embedder {
   }
 
   /**
-   * Embeds any number of texts. Memory is bounded, except for the result. Tokenisation overlaps with computation;
+   * Embeds any number of texts. Token ids are embedded as they are: with the start and end tokens that the caller wrote.
+   * Memory is bounded, except for the result. Tokenisation overlaps with computation;
    * batches hold texts of similar length. Rejects with RuntimeError BAD_OPTION, BAD_ARGUMENT, EMPTY_PROMPT,
-   * BAD_EMBEDDING (a number is NaN or infinite), ABORTED, DISPOSED; BackendError OUT_OF_MEMORY.
+   * BAD_TOKEN, BAD_EMBEDDING (a number is NaN or infinite), ABORTED, DISPOSED; BackendError OUT_OF_MEMORY.
    */
-  async embed(texts: readonly string[], options: EmbedOptions = {}): Promise<Embeddings> {
+  async embed(texts: readonly EmbedInput[], options: EmbedOptions = {}): Promise<Embeddings> {
     this.needLive();
-    checkArgument('embed', 'texts', texts, rules.texts, badArgument);
+    checkArgument('embed', 'texts', texts, inputs, badArgument);
     checkOptions('embed', options, embedSchema, badOption);
+    needTexts(texts, options);
     const encoder = singleTexts(this.tokenizer, this.prefixOf(options), this.tokensOf(options));
     const computed = await this.compute(texts, encoder, this.dimensions, 'embedBatch', options);
     const { values, tokens, truncated } = computed;
@@ -188,11 +201,11 @@ export class Embedder {
   }
 
   private compute(
-    texts: readonly string[],
+    texts: readonly EmbedInput[],
     encoder: ReturnType<typeof singleTexts>,
     width: number,
     method: 'embedBatch' | 'classifyBatch',
-    { signal, onProgress }: ComputeOptions,
+    { signal, onProgress, maxTokens }: TextsOptions,
   ) {
     const backend = this.parts.encoder;
     const job = {
@@ -200,6 +213,8 @@ export class Embedder {
       encoder,
       width,
       kind: kinds[method],
+      maxTokens: this.tokensOf({ maxTokens }),
+      vocabulary: this.config.vocabulary,
       maxBatch: backend.maxBatch,
       callsInFlight: backend.callsInFlight,
       compute: backend[method].bind(backend),

@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { createBackend } from '@quern/backend-reference';
 import { type Backend, QuernError } from '@quern/core';
 import * as runtime from '../../src/index.js';
+import { writeTinyAdapter } from '../tiny-adapter.js';
 import { writeTinyModel } from '../tiny-model.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'quern-arguments-'));
@@ -64,6 +65,8 @@ interface Call {
 }
 
 const chat = [{ role: 'user', content: 'a' }];
+const adapter = writeTinyAdapter();
+let adapters = 0;
 const segment = { id: 0, start: 0, end: 1, text: 'a', tokens: [] };
 const request = { cacheDtype: 'f16', sequences: 1, prefillChunk: 8 };
 const synthetic = () => [join(folder, 'made.gguf'), { shape: 'tiny', format: 'f32' }];
@@ -131,6 +134,16 @@ const calls: Readonly<Record<string, Call>> = {
   },
   'model.chatTokens': { of: () => model, right: () => [chat, {}], wrong: [no.messages, no.plain] },
   'model.logits': { of: () => model, right: () => [[3]], wrong: [no.ids, no.options] },
+  'model.loadAdapter': {
+    of: () => model,
+    right: () => [`adapter ${++adapters}`, adapter],
+    wrong: [no.text, no.path, no.plain],
+  },
+  'model.unloadAdapter': {
+    of: () => model,
+    right: () => [`adapter ${adapters}`],
+    wrong: [no.text],
+  },
   'model.tokenize': { of: () => model, right: () => ['a'], wrong: [no.text, no.plain] },
   'model.detokenize': { of: () => model, right: () => [[3]], wrong: [no.tokens, no.plain] },
   'embedder.embed': { of: () => embedder, right: () => [['a']], wrong: [no.texts, no.options] },

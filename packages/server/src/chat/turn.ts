@@ -1,13 +1,13 @@
-import type {
-  ChatMessage,
-  ChatOptions,
-  ChatPiece,
-  GenerationPiece,
-  GenerationResult,
-  Model,
-  TokenLogprobs,
+import {
+  type ChatMessage,
+  type ChatOptions,
+  type ChatPiece,
+  type GenerationPiece,
+  type GenerationResult,
+  QuernError,
+  type TokenLogprobs,
 } from '@quern/runtime';
-import { ApiError } from '../errors.js';
+import { ApiError, badField } from '../errors.js';
 import type { Metrics } from '../metrics.js';
 import type { NamedModel } from '../models.js';
 
@@ -23,24 +23,35 @@ export type TurnEvent =
 type Piece = GenerationPiece & Partial<Pick<ChatPiece, 'thinking' | 'calls'>>;
 
 /** Begins a text: from a chat, or from a prompt. */
-export type Begin = (model: Model) => AsyncIterable<Piece> & { readonly result: Promise<GenerationResult> };
+export type Begin = (
+  served: NamedModel<'generation'>,
+) => AsyncIterable<Piece> & { readonly result: Promise<GenerationResult> };
 
-/** Generates, and notes the figures of the request. */
+/**
+ * Generates, and notes the figures of the request.
+ * @param structuredBy the field of the request that says what the text must be
+ */
 export async function* turn(
-  { name, model }: NamedModel<'generation'>,
+  served: NamedModel<'generation'>,
   begin: Begin,
   metrics: Metrics,
+  structuredBy = 'response_format',
 ): AsyncGenerator<TurnEvent, void, undefined> {
   const figures = new Figures();
-  const generation = begin(model);
+  const generation = begin(served);
   const calls = new Set<number>();
-  for await (const piece of generation) {
-    figures.add(piece.tokens.length);
-    yield* eventsOf(piece, calls);
+  try {
+    for await (const piece of generation) {
+      figures.add(piece.tokens.length);
+      yield* eventsOf(piece, calls);
+    }
+  } catch (error) {
+    const isGrammar = error instanceof QuernError && error.code === 'BAD_GRAMMAR';
+    throw isGrammar ? badField(structuredBy, error.message, 'unsupported_schema') : error;
   }
   const result = await generation.result;
   if (result.reason === 'abort') throw new ApiError(499, 'the client closed the request', null, 'aborted');
-  metrics.record({ model: name, ...figures.of(result) });
+  metrics.record({ model: served.name, ...figures.of(result) });
   yield { type: 'end', result };
 }
 
@@ -88,11 +99,11 @@ class Figures {
 /** The answer to a chat. */
 export const answer =
   (messages: readonly ChatMessage[], options: ChatOptions): Begin =>
-  (model) =>
-    model.chat(messages, options);
+  ({ model, adapters }) =>
+    model.chat(messages, { ...options, adapters });
 
 /** The continuation of a prompt. */
 export const continuation =
   (prompt: string | readonly number[], options: ChatOptions): Begin =>
-  (model) =>
-    model.generate(prompt, options);
+  ({ model, adapters }) =>
+    model.generate(prompt, { ...options, adapters });

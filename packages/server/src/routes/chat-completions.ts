@@ -42,9 +42,10 @@ interface Head {
 function turnsOf(body: ChatRequest, served: Served, { metrics }: ServerContext, { signal }: Call) {
   const messages = messagesOf(body);
   const options = { ...optionsOf(body, served), signal };
+  const structuredBy = body.tools?.length ? 'tools' : 'response_format';
   return Array.from({ length: body.n ?? 1 }, (_, i) => {
     const seed = body.seed === undefined ? undefined : body.seed + i;
-    return turn(served, answer(messages, { ...options, seed }), metrics);
+    return turn(served, answer(messages, { ...options, seed }), metrics, structuredBy);
   });
 }
 

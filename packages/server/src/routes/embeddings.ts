@@ -1,3 +1,4 @@
+import type { Embedder, EmbedInput } from '@quern/runtime';
 import { z } from 'zod';
 import type { Call, ServerContext } from '../context.js';
 import { badField } from '../errors.js';
@@ -5,12 +6,25 @@ import { modelFor } from '../models.js';
 import { harmless, modelName, orNull, whole } from '../requests/fields.js';
 import { parse, readJson } from '../requests/parse.js';
 
+const text = z.string().min(1);
+/** Most inputs of a request. */
+const most = 2048;
+
 const request_ = z.strictObject({
   ...harmless,
   model: modelName,
-  input: z.union([z.string().min(1), z.array(z.string().min(1)).min(1).max(2048)], {
-    error: 'must be a text, or a list of up to 2048 texts; token ids are not supported',
-  }),
+  input: z.union(
+    [
+      text,
+      z.array(text).min(1).max(most),
+      z.array(whole(0)).min(1),
+      z
+        .array(z.array(whole(0)).min(1))
+        .min(1)
+        .max(most),
+    ],
+    { error: `must be a text, token ids, or a list of up to ${most} of either` },
+  ),
   encoding_format: orNull(z.enum(['float', 'base64'])),
   dimensions: orNull(whole(1)),
   prompt: orNull(z.string()),
@@ -26,7 +40,8 @@ export async function embeddings(
   const { name, model } = modelFor(options.models, 'embedding', body.model);
   if (body.dimensions !== undefined && body.dimensions !== model.dimensions)
     throw badField('dimensions', `"${name}" has ${model.dimensions} dimensions; they cannot be changed`);
-  const texts = typeof body.input === 'string' ? [body.input] : body.input;
+  const texts = inputsOf(body.input);
+  needInputs(texts, body.prompt, model);
   const { values, dimensions, tokens } = await model.embed(texts, { signal, prompt: body.prompt });
   const write = body.encoding_format === 'base64' ? toBase64 : (row: Float32Array) => Array.from(row);
   const data = texts.map((_, index) => ({
@@ -36,6 +51,24 @@ export async function embeddings(
   }));
   const usage = { prompt_tokens: tokens, total_tokens: tokens };
   return Response.json({ object: 'list', data, model: name, usage });
+}
+
+const inputsOf = (input: z.output<typeof request_>['input']): readonly EmbedInput[] =>
+  typeof input === 'string' ? [input] : isIds(input) ? [input] : input;
+
+const isIds = (input: readonly unknown[]): input is readonly number[] => typeof input[0] === 'number';
+
+function needInputs(
+  inputs: readonly EmbedInput[],
+  prompt: string | undefined,
+  { config: { vocabulary } }: Embedder,
+): void {
+  const lists = inputs.filter((input) => typeof input !== 'string');
+  const wrong = lists.flat().find((id) => id >= vocabulary);
+  if (wrong !== undefined)
+    throw badField('input', `there is no token ${wrong}; the vocabulary has ids 0 to ${vocabulary - 1}`);
+  if (prompt !== undefined && lists.length > 0)
+    throw badField('prompt', 'a prompt is written before texts, not before token ids');
 }
 
 /** Little-endian f32: openai-node asks for this where its caller names no encoding. */

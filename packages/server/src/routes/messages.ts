@@ -22,7 +22,7 @@ export async function messages(request: Request, context: ServerContext, call: C
   const served = modelFor(context.options.models, 'generation', body.model);
   needMaxTokens(body.max_tokens, served.model, 'max_tokens');
   const options = { ...optionsOf(body), signal: call.signal };
-  const events = turn(served, answer(chatMessages(body), options), context.metrics);
+  const events = turn(served, answer(chatMessages(body), options), context.metrics, 'tools');
   const head = { id: `msg_${randomUUID()}`, type: 'message', role: 'assistant', model: served.name };
   if (body.stream) return eventStream(streamOf(events, head), call, anthropicEvent);
   const { blocks, result } = await wholeAnswer(events);

@@ -1,6 +1,7 @@
+import type { Model } from '@quern/runtime';
 import type { Context } from 'hono';
 import type { ServerContext } from '../context.js';
-import { kindOf, modelFor, type ServedModel } from '../models.js';
+import { generators, kindOf, modelFor, type ServedModel } from '../models.js';
 
 const created = Math.floor(Date.now() / 1000);
 
@@ -14,17 +15,26 @@ const describe = (name: string, model: ServedModel) => ({
   ...('plan' in model && { backend: model.backend, plan: model.plan.ranges }),
 });
 
+/** The adapters of a model: clients name them as models. */
+const adaptersOf = ([parent, model]: readonly [string, Model]) =>
+  model.adapters.map(({ name, rank }) => ({ ...describe(name, model), parent, adapter: { rank } }));
+
 /** GET /v1/models */
 export const listModels = ({ options }: ServerContext): Response =>
   Response.json({
     object: 'list',
-    data: Object.entries(options.models).map(([name, model]) => describe(name, model)),
+    data: [
+      ...Object.entries(options.models).map(([name, model]) => describe(name, model)),
+      ...generators(options.models).flatMap(adaptersOf),
+    ],
   });
 
 /** GET /v1/models/:name */
 export function showModel(context: Context, { options }: ServerContext): Response {
   const name = decodeURIComponent(context.req.path.slice('/v1/models/'.length));
-  const model = Object.hasOwn(options.models, name) ? options.models[name]! : undefined;
-  if (!model) modelFor(options.models, 'generation', name); // throws 404
-  return Response.json(describe(name, model!));
+  const { models } = options;
+  if (Object.hasOwn(models, name)) return Response.json(describe(name, models[name]!));
+  modelFor(models, 'generation', name); // throws 404
+  const adapters = generators(models).flatMap(adaptersOf);
+  return Response.json(adapters.find(({ id }) => id === name));
 }

@@ -28,7 +28,8 @@ export async function responses(request: Request, context: ServerContext, call: 
     maxTokens: body.max_output_tokens,
     signal: call.signal,
   };
-  const events = turn(served, answer(conversationOf(body), options), context.metrics);
+  const structuredBy = body.tools?.length ? 'tools' : 'text.format';
+  const events = turn(served, answer(conversationOf(body), options), context.metrics, structuredBy);
   const head = headOf(body, served.name);
   if (body.stream) return eventStream(streamOf(events, head), call);
   const { blocks, result } = await wholeAnswer(events);
