@@ -6,7 +6,7 @@ import { type AdapterArrays, adapterArrays, adaptersPerRow, writeRowAdapters } f
 import type { ForwardArrays } from './forward-arrays.js';
 import type { ForwardStepsOptions } from './forward-options.js';
 import { forwardParts } from './forward-parts.js';
-import { drawsTokens, type Head } from './heads.js';
+import { type Head, partsOf } from './heads.js';
 import { mixedArrays, writeMixed } from './mixed-arrays.js';
 import { type SampleArrays, sampleArrays, writeDraws } from './sampled-head.js';
 import { type RowOutput, readRows } from './step-output.js';
@@ -143,7 +143,7 @@ export class ForwardSteps {
   ): Promise<T> {
     return this.with(batch, async ({ k, stacks }) => {
       const step = RepeatedStep.recorded(this.recipe(batch, head, of, k, stacks));
-      if (drawsTokens(head)) writeDraws(step, batch, 1);
+      if (partsOf(head).draws) writeDraws(step, batch, 1);
       if (k > 0) writeRowAdapters(step, batch);
       await step.run(signal);
       return take(readRows(step, head));
@@ -219,7 +219,7 @@ export class ForwardSteps {
     const arrays = {
       ...batch,
       ...adapterArrays(T, k),
-      ...sampleArrays(drawsTokens(head) ? S : 0, head === 'masked' ? model.config.vocabulary : 0),
+      ...sampleArrays(S, model.config.vocabulary, partsOf(head)),
       hidden: new Float32Array(model.parts.length > 1 ? T * model.config.width : 0),
     };
     return { arrays, parts: forwardParts(this.options, arrays, head, stacks) };

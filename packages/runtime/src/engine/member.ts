@@ -1,7 +1,7 @@
 import { onAbort, type QuernError } from '@quern/core';
 import { RuntimeError } from '../error.js';
 import { noToken } from '../sampling/draws.js';
-import type { Head } from './heads.js';
+import { adjustedHead, type Head, mostRecent } from './heads.js';
 import type { Lease } from './lease.js';
 import type { RowOutput } from './step-output.js';
 import type { StepRows } from './step-rows.js';
@@ -98,8 +98,8 @@ export class Member {
   rowsFrom(start: number, count: number): StepRows {
     const { sequence, tokens, adapters } = this.lease;
     const { mask } = this;
-    const draws = this.request.choice?.draws;
-    return { sequence, start, tokens: tokens.slice(start, start + count), draws, mask, adapters };
+    const { draws, adjustment } = this.request.choice ?? {};
+    return { sequence, start, tokens: tokens.slice(start, start + count), draws, adjustment, mask, adapters };
   }
 
   /** Takes the rows of a step, up to position `computed`, and the output of the last one. Whether a token was chosen. */
@@ -181,22 +181,20 @@ export class Member {
 
 /** The head with the least output that gives each of these requests its token. */
 export function headOf(members: readonly Member[], canDraw: boolean): SharedHead {
-  let head: SharedHead = 'none';
-  for (const { request } of members) {
-    const wanted = request.choice ? wantedHead(request.choice, canDraw) : 'none';
-    if (weight[wanted] > weight[head]) head = wanted;
-  }
-  return head;
-}
-
-/** Each head does the work of those with less weight. */
-const weight = { none: 0, argmax: 1, sampled: 2, masked: 3, ranked: 4 } as const;
-
-function wantedHead({ head, draws, mask }: TokenChoice, canDraw: boolean): keyof typeof weight {
-  if (head === 'argmax' && !mask) return 'argmax';
-  const isDevices = canDraw && (head === 'argmax' || draws !== undefined);
-  if (!isDevices) return 'ranked';
-  return mask ? 'masked' : 'sampled';
+  const choices = members.flatMap(({ request }) => request.choice ?? []);
+  if (choices.length === 0) return 'none';
+  const isPlain = ({ head, mask }: TokenChoice) => head === 'argmax' && !mask;
+  if (choices.every(isPlain)) return 'argmax';
+  const isDrawn = (choice: TokenChoice) => choice.head === 'argmax' || choice.draws !== undefined;
+  const recent = Math.max(...choices.map(({ adjustment }) => adjustment?.recent ?? 0));
+  if (!(canDraw && choices.every(isDrawn) && recent <= mostRecent)) return 'ranked';
+  const adjustments = choices.flatMap(({ adjustment }) => adjustment ?? []);
+  if (adjustments.length > 0)
+    return adjustedHead(
+      adjustments.some(({ bias }) => bias.size > 0),
+      recent,
+    );
+  return choices.some(({ mask }) => mask) ? 'masked' : 'sampled';
 }
 
 /** The tokens that end a row of a chain: `noToken` and the end tokens of all members. */

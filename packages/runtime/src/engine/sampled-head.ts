@@ -1,4 +1,5 @@
 import type { Backend, InputOf, RepeatedStep, StepArrays, Tensor } from '@quern/core';
+import type { HeadParts } from './heads.js';
 import { longestChain } from './longest-chain.js';
 import type { StepRows } from './step-rows.js';
 
@@ -13,25 +14,49 @@ export type SampleArrays = {
   readonly random: Int32Array;
   /** [S]: index of each row's random words; + 1 per step of a chain. */
   readonly draws: Int32Array;
-  /** [S, V / 32]: the tokens that each row may choose, for the head 'masked'. */
+  /** [S, V / 32]: the tokens that each row may choose. */
   readonly bits: Int32Array;
+  /** [S, V]: added to the logits. */
+  readonly bias: Float32Array;
+  /** [S, L]: earlier tokens that penalties count; −1: none. */
+  readonly recent: Int32Array;
+  /** [S, 3]: repetition, presence, frequency. */
+  readonly strengths: Float32Array;
 };
 
 /** Words of a mask over V tokens. */
 const wordsOf = (V: number): number => Math.ceil(V / 32);
 
-/** For S rows that draw; V is 0 where none has a mask. */
-export const sampleArrays = (S: number, V: number): SampleArrays => ({
-  settings: Float32Array.from({ length: 4 * S }, (_, i) => greedy[i % 4]!),
-  random: new Int32Array(2 * S * longestChain),
-  draws: new Int32Array(S),
-  bits: new Int32Array(S * wordsOf(V)),
+/** Penalties that change nothing. */
+const noPenalty = Float32Array.of(1, 0, 0);
+
+/** For S rows and V tokens; arrays that the head does not read are empty. */
+export const sampleArrays = (
+  S: number,
+  V: number,
+  { draws, masks, biases, recent }: HeadParts,
+): SampleArrays => ({
+  settings: Float32Array.from({ length: draws ? 4 * S : 0 }, (_, i) => greedy[i % 4]!),
+  random: new Int32Array(draws ? 2 * S * longestChain : 0),
+  draws: new Int32Array(draws ? S : 0),
+  bits: new Int32Array(masks ? S * wordsOf(V) : 0),
+  bias: new Float32Array(biases ? S * V : 0),
+  recent: new Int32Array(S * recent).fill(-1),
+  strengths: Float32Array.from({ length: recent > 0 ? 3 * S : 0 }, (_, i) => noPenalty[i % 3]!),
 });
 
-/** Records the op `maskLogits`: logits [S, V] → [S, V]. */
-export function recordMask(backend: Backend, logits: Tensor, input: InputOf<SampleArrays>): Tensor {
+/** Records what a head does before it draws: logits [S, V] → [S, V]. */
+export function recordAdjustments(
+  backend: Backend,
+  logits: Tensor,
+  { masks, biases, recent }: HeadParts,
+  input: InputOf<SampleArrays>,
+): Tensor {
   const [S, V] = logits.shape as [number, number];
-  return backend.maskLogits(logits, input('bits', [S, wordsOf(V)]));
+  let x = logits;
+  if (biases) x = backend.add(x, input('bias', [S, V]));
+  if (recent > 0) x = backend.penalise(x, input('recent', [S, recent]), input('strengths', [S, 3]));
+  return masks ? backend.maskLogits(x, input('bits', [S, wordsOf(V)])) : x;
 }
 
 /** Records the op `sample`: logits [S, V] → tokens [S]. */
@@ -42,12 +67,12 @@ export function recordSample(backend: Backend, logits: Tensor, input: InputOf<Sa
 }
 
 /**
- * Writes settings, random words of the next `count` steps, and masks. A row without draws takes the likeliest token; a
+ * Writes settings, random words of the next `count` steps, masks, biases and penalties. A row without draws takes the likeliest token; a
  * row without a mask may choose every token.
  */
 export function writeDraws<Arrays extends StepArrays & SampleArrays>(
   step: RepeatedStep<Arrays>,
-  rows: readonly Pick<StepRows, 'draws' | 'mask'>[],
+  rows: readonly Pick<StepRows, 'draws' | 'mask' | 'adjustment'>[],
   count: number,
 ): void {
   const { random, draws: next } = step.arrays;
@@ -59,6 +84,8 @@ export function writeDraws<Arrays extends StepArrays & SampleArrays>(
   }
   step.write('random', 'draws');
   if (step.arrays.bits.length > 0) writeMasks(step, rows);
+  if (step.arrays.bias.length > 0) writeBiases(step, rows);
+  if (step.arrays.recent.length > 0) writePenalties(step, rows);
 }
 
 const everyToken = -1; // 32 bits
@@ -76,4 +103,34 @@ function writeMasks<Arrays extends StepArrays & SampleArrays>(
     else into.fill(everyToken);
   }
   step.write('bits');
+}
+
+function writePenalties<Arrays extends StepArrays & SampleArrays>(
+  step: RepeatedStep<Arrays>,
+  rows: readonly Pick<StepRows, 'adjustment'>[],
+): void {
+  const { recent, strengths, draws } = step.arrays;
+  const L = recent.length / draws.length;
+  for (let s = 0; s < rows.length; s++) {
+    const { adjustment } = rows[s]!;
+    const into = recent.subarray(s * L, (s + 1) * L);
+    into.fill(-1, adjustment?.writeRecent(into) ?? 0);
+    strengths.set(adjustment?.strengths ?? noPenalty, 3 * s);
+  }
+  step.write('recent', 'strengths');
+}
+
+function writeBiases<Arrays extends StepArrays & SampleArrays>(
+  step: RepeatedStep<Arrays>,
+  rows: readonly Pick<StepRows, 'adjustment'>[],
+): void {
+  const { bias, draws } = step.arrays;
+  const V = bias.length / draws.length;
+  for (let s = 0; s < draws.length; s++) {
+    const into = bias.subarray(s * V, (s + 1) * V);
+    const wanted = rows[s]?.adjustment?.bias;
+    into.fill(0);
+    for (const [token, value] of wanted ?? []) into[token] = value;
+  }
+  step.write('bias');
 }

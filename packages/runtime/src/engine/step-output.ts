@@ -1,7 +1,7 @@
 import type { Backend, InputOf, RepeatedStep, Tensor } from '@quern/core';
 import type { ForwardArrays } from './forward-arrays.js';
-import type { Head } from './heads.js';
-import { recordMask, recordSample, type SampleArrays } from './sampled-head.js';
+import { type Head, partsOf } from './heads.js';
+import { recordAdjustments, recordSample, type SampleArrays } from './sampled-head.js';
 
 /** Most tokens in the order of 'ranked'. */
 export const mostRanked = 128;
@@ -10,7 +10,7 @@ export const mostRanked = 128;
 export interface RowOutput {
   /**
    * Token ids, likeliest first; of equal logits the lowest id first; NaN counts as -Infinity. Length: 1 for 'argmax',
-   * 'sampled' and 'masked' (-1 where the device could draw no token), ≤ `mostRanked` for 'ranked', 0 for 'logits'.
+   * heads that draw (-1 where the device could draw no token), ≤ `mostRanked` for 'ranked', 0 for 'logits'.
    */
   readonly best: Int32Array;
   /** [V], for 'logits' and 'ranked'. */
@@ -32,14 +32,14 @@ export function recordHead(
       return {};
     case 'argmax':
       return { best: backend.argmax(logits) };
-    case 'sampled':
-      return { best: recordSample(backend, logits, input) };
-    case 'masked':
-      return { best: recordSample(backend, recordMask(backend, logits, input), input) };
     case 'logits':
       return { logits };
     case 'ranked':
       return { best: backend.topK(logits, Math.min(mostRanked, logits.shape[1]!)).indices, logits };
+    default:
+      return {
+        best: recordSample(backend, recordAdjustments(backend, logits, partsOf(head), input), input),
+      };
   }
 }
 

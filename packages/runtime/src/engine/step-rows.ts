@@ -1,4 +1,5 @@
 import type { KvSequence } from '@quern/core';
+import type { Adjustment } from '../sampling/adjust.js';
 import type { Draws } from '../sampling/draws.js';
 import type { AdapterUse } from './adapter-use.js';
 
@@ -11,6 +12,8 @@ export interface StepRows {
   readonly draws?: Draws | undefined;
   /** Adapters of the sequence; absent: none. */
   readonly adapters?: readonly AdapterUse[] | undefined;
+  /** As `TokenChoice.adjustment`. */
+  readonly adjustment?: Adjustment | undefined;
   /** As `TokenChoice.mask`. */
   readonly mask?: Int32Array | undefined;
 }

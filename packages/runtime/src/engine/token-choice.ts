@@ -1,4 +1,5 @@
-import { type Draws, needToken } from '../sampling/draws.js';
+import type { Adjustment } from '../sampling/adjust.js';
+import { type Draws, likeliest, needToken } from '../sampling/draws.js';
 import { Sampler, type SamplingOptions } from '../sampling/index.js';
 import { samplingOf } from '../sampling/options.js';
 import { needPossible } from '../sampling/select.js';
@@ -12,6 +13,8 @@ export interface TokenChoice {
   readonly sampler?: Sampler;
   /** Present where the device can draw the same tokens as the sampler. */
   readonly draws?: Draws | undefined;
+  /** What the device changes of the logits before it draws; absent: nothing. */
+  readonly adjustment?: Adjustment | undefined;
   /** One bit per token, as the op `maskLogits` reads them: may it be chosen? Absent: every token. */
   mask?(): Int32Array;
   /** Chooses the token. `row` is valid only during the call: the next step overwrites it. */
@@ -33,8 +36,8 @@ export const greedy: TokenChoice = {
 };
 
 /** Draws among the one likeliest token: no random word matters. */
-const likeliest: Draws = {
-  settings: Float32Array.of(1, 1, 1, Number.NEGATIVE_INFINITY), // top-k 1
+const first: Draws = {
+  settings: likeliest,
   peek() {},
   take(token) {
     needToken(token);
@@ -47,7 +50,7 @@ const likeliest: Draws = {
  * token even among NaN; the op `sample` and JavaScript do not.
  */
 export const firstChoice = (choice: TokenChoice): TokenChoice =>
-  choice.head === 'argmax' ? { ...choice, head: 'ranked', draws: likeliest } : choice;
+  choice.head === 'argmax' ? { ...choice, head: 'ranked', draws: first } : choice;
 
 /** Whether the options always take the likeliest token of the unchanged logits. */
 function isPlainGreedy(options: SamplingOptions): boolean {
@@ -74,12 +77,13 @@ function isPlainGreedy(options: SamplingOptions): boolean {
 export function tokenChoice(options: SamplingOptions, vocabulary: number): TokenChoice {
   const sampler = new Sampler(samplingOf(options), vocabulary);
   if (isPlainGreedy(options)) return greedy;
-  const { draws } = sampler;
+  const { draws, adjustment } = sampler;
   return {
     head: 'ranked',
     sampler,
     draws,
-    take: ({ best, logits }) => (logits ? sampler.sample(logits, best) : draws!.take(best[0]!)),
+    adjustment,
+    take: ({ best, logits }) => (logits ? sampler.sample(logits, best) : draws.take(best[0]!)),
     accept: (token) => sampler.accept(token),
   };
 }

@@ -1,6 +1,18 @@
 import type { ResolvedOptions } from './options.js';
 import type { RecentTokens } from './recent-tokens.js';
 
+/** What a device changes of a row's logits. */
+export interface Adjustment {
+  /** Added, by token id. */
+  readonly bias: ReadonlyMap<number, number>;
+  /** [3]: repetition, presence, frequency. */
+  readonly strengths: Float32Array;
+  /** Number of tokens that `writeRecent` writes. */
+  readonly recent: number;
+  /** Writes the earlier tokens that penalties count, in any order. Returns their number. */
+  writeRecent(into: Int32Array): number;
+}
+
 /** Applies logit bias and penalties to logits in place, and undoes them. */
 export class Adjustments {
   /** Token → its logit before the change. */
@@ -13,6 +25,21 @@ export class Adjustments {
     const { repetitionPenalty, presencePenalty, frequencyPenalty } = options;
     this.hasPenalty = repetitionPenalty !== 1 || presencePenalty !== 0 || frequencyPenalty !== 0;
     this.changes = options.logitBias.size > 0 || (this.hasPenalty && options.penaltyWindow !== 0);
+  }
+
+  /** The same, for a device; undefined: nothing changes. */
+  onDevice(recent: RecentTokens): Adjustment | undefined {
+    if (!this.changes) return undefined;
+    const { logitBias: bias, repetitionPenalty, presencePenalty, frequencyPenalty } = this.options;
+    const { hasPenalty } = this;
+    return {
+      bias,
+      strengths: Float32Array.of(repetitionPenalty, presencePenalty, frequencyPenalty),
+      get recent() {
+        return hasPenalty ? recent.length : 0;
+      },
+      writeRecent: (into) => (hasPenalty ? recent.write(into) : 0),
+    };
   }
 
   apply(logits: Float32Array, recent: RecentTokens): void {

@@ -16,6 +16,9 @@ export interface Draws {
   take(token: number): number;
 }
 
+/** Settings that take the likeliest token (top-k 1), or `noToken`; temperature 0 would find a token even among NaN. */
+export const likeliest = Float32Array.of(1, 1, 1, Number.NEGATIVE_INFINITY);
+
 /** The device's token for a row where no token can be drawn. */
 export const noToken = -1;
 

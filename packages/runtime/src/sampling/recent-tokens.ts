@@ -25,6 +25,21 @@ export class RecentTokens {
     return copy;
   }
 
+  /** Number of tokens that count, with repetitions. */
+  get length(): number {
+    return this.window < 0 ? this.accepted : Math.min(this.accepted, this.window);
+  }
+
+  /** Writes every token as often as it occurs; returns `length`. */
+  write(into: Int32Array): number {
+    let at = 0;
+    for (const [token, count] of this.counts) {
+      into.fill(token, at, at + count);
+      at += count;
+    }
+    return at;
+  }
+
   /** [token, occurrences] */
   entries(): IterableIterator<[number, number]> {
     return this.counts.entries();

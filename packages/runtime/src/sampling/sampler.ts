@@ -1,8 +1,8 @@
 import { checkArgument, rules, showValue } from '@quern/core';
-import { Adjustments } from './adjust.js';
+import { type Adjustment, Adjustments } from './adjust.js';
 import { certain, type Distribution, softmaxOf } from './distribution.js';
 import { draw } from './draw.js';
-import { type Draws, needToken } from './draws.js';
+import { type Draws, likeliest, needToken } from './draws.js';
 import { badArgument, SamplingError } from './error.js';
 import { candidates, logMinP, minPFilter } from './filter.js';
 import { checkSampling, type ResolvedOptions, resolveOptions, type SamplingOptions } from './options.js';
@@ -79,22 +79,26 @@ export class Sampler {
 
   /**
    * Settings for a device that draws the same tokens from the same logits. The device's exp may differ in the last bit
-   * of a double; the token then differs if its random number is that close to the boundary. Undefined with logit bias
-   * or penalties (devices do not apply them), and where the choice has no randomness.
+   * of a double; the token then differs if its random number is that close to the boundary. The device first makes the
+   * changes of `adjustment`.
    */
-  get draws(): Draws | undefined {
+  get draws(): Draws {
     const { temperature, topK, topP, minP } = this.options;
-    if (this.adjustments.changes || temperature === 0) return undefined;
     const { random } = this;
     return {
-      settings: Float32Array.of(temperature, topK, topP, logMinP(minP)),
+      settings: temperature === 0 ? likeliest : Float32Array.of(temperature, topK, topP, logMinP(minP)),
       peek: (words, at, count) => random.peek(words, at, count),
       take(token) {
         needToken(token);
-        random.nextDouble();
+        if (temperature > 0) random.nextDouble();
         return token;
       },
     };
+  }
+
+  /** Logit bias and penalties for a device, as of the tokens accepted so far; undefined: there are none. */
+  get adjustment(): Adjustment | undefined {
+    return this.adjustments.onDevice(this.recent);
   }
 
   /** The next random number, uniform in [0, 1). */

@@ -7,6 +7,7 @@ import type { Lease } from '../../src/engine/lease.js';
 import { longestChain } from '../../src/engine/longest-chain.js';
 import type { RowOutput } from '../../src/engine/step-output.js';
 import { greedy, type TokenChoice, tokenChoice } from '../../src/engine/token-choice.js';
+import type { SamplingOptions } from '../../src/sampling/index.js';
 import { tiny, writeTinyModel } from '../tiny-model.js';
 
 let backend: Backend;
@@ -291,6 +292,45 @@ test('greedy, drawn and penalised rows in one step', async () => {
   expect([a, b]).toEqual([await expected(6), await expectedDraws(6)]);
   expect(await rows([drawing(), greedy])).toEqual([b, a]);
   expect(await rows([penalised()])).toEqual([c]);
+});
+
+test('penalties and biases beside other rows: the device chooses, as JavaScript would', async () => {
+  const cache = contiguousKvCache(backend, { ...shape, sequences: 5 });
+  using it = await prefilled(cache);
+  const { engine, first } = it;
+  const choose = (options: SamplingOptions): TokenChoice => {
+    const choice = tokenChoice(options, model.config.vocabulary);
+    for (const id of prompt) choice.accept(id);
+    return choice;
+  };
+  const options: readonly SamplingOptions[] = [
+    { temperature: 0, frequencyPenalty: 2 },
+    { temperature: 1.5, repetitionPenalty: 1.3, presencePenalty: 1, penaltyWindow: 3, seed: 4 },
+    { temperature: 0, logitBias: { 5: 2, 7: Number.NEGATIVE_INFINITY, 9: 1 } },
+    { temperature: 1.2, seed: 8, logitBias: { 5: 1 }, frequencyPenalty: 0.5, penaltyWindow: -1 },
+  ];
+  const run = async (choices: readonly TokenChoice[]) => {
+    const leases = choices.map(() => engine.lease({ reuse: false }));
+    for (const lease of leases) await engine.prefill(lease, prompt, greedy, {});
+    const found = await Promise.all(
+      choices.map((choice, i) => oneByOne(engine, leases[i]!, first, 8, choice)),
+    );
+    for (const lease of leases) engine.release(lease);
+    return found;
+  };
+  const inJavaScript = (choice: TokenChoice): TokenChoice => ({ ...choice, draws: undefined });
+  const onDevice = (choice: TokenChoice): TokenChoice => ({
+    ...choice,
+    take(row) {
+      expect(row.logits).toBeUndefined();
+      return choice.take(row);
+    },
+  });
+  const wanted = await run(options.map((each) => inJavaScript(choose(each))));
+  expect(await run(options.map((each) => onDevice(choose(each))))).toEqual(wanted);
+  const alone = [];
+  for (const each of options) alone.push(...(await run([onDevice(choose(each))])));
+  expect(alone).toEqual(wanted);
 });
 
 test('logits without a possible token: an error; the sequence is unchanged', async () => {
