@@ -23,7 +23,7 @@ export async function load(
   return model;
 }
 
-/** Loads a model, calls `use`, frees the model also after an error. */
+/** Loads a model, calls `use`, saves its cache, frees the model also after an error. */
 export async function withModel<T>(
   path: string,
   flags: LoadFlags,
@@ -32,7 +32,9 @@ export async function withModel<T>(
   more?: LoadOptions,
 ): Promise<T> {
   using model = await load(path, flags, signal, more);
-  return await use(model);
+  const result = await use(model);
+  await model.saveCache();
+  return result;
 }
 
 /** `withModel` for encoders. */

@@ -98,6 +98,9 @@ export interface LoadFlags extends BackendFlags {
   /** Example: '0-11,12-27'. */
   readonly split?: string;
   readonly kv?: KvDtype;
+  readonly cacheDir?: string;
+  readonly cacheDirBytes?: number;
+  readonly cacheMemory?: number;
   /** A builtin template's name, or Jinja source. */
   readonly chatTemplate?: string;
 }
@@ -160,6 +163,13 @@ export const withPlanning = (command: Command): Command =>
 /** Options of every command that loads a language model. */
 export const withLoading = (command: Command): Command => withPlanning(command).addOption(noMmapOption());
 
+/** Options of commands whose calls may have computed beginnings in common. */
+export const withStoredCache = (command: Command): Command =>
+  command
+    .addOption(new Option('--cache-dir <folder>', helpOf(loading.cacheDir)))
+    .addOption(numberOption('--cache-dir-bytes <n>', loading.cacheDirBytes))
+    .addOption(numberOption('--cache-memory <bytes>', loading.cacheMemory));
+
 /**
  * Flags of the numeric generation options; undefined: no flag. A new option compiles only with an entry here.
  */
@@ -215,6 +225,9 @@ export const loadOptions = (flags: LoadFlags): LoadOptions => ({
     split: flags.split,
     context: flags.ctx,
     cacheDtype: flags.kv,
+    cacheDir: flags.cacheDir,
+    cacheDirBytes: flags.cacheDirBytes,
+    cacheMemory: flags.cacheMemory,
     chatTemplate: flags.chatTemplate,
   }),
 });

@@ -7,7 +7,7 @@ import { help, readLine } from '../chat/line.js';
 import { Lines } from '../chat/lines.js';
 import { resolveTemplate, type TemplateFlags, withTemplate } from '../chat/template.js';
 import { load } from '../load.js';
-import { type LoadFlags, withLoading, withSampling } from '../options.js';
+import { type LoadFlags, withLoading, withSampling, withStoredCache } from '../options.js';
 import {
   needSpeculationFlags,
   type SpeculationFlags,
@@ -79,10 +79,11 @@ async function chat(path: string, given: ChatFlags, command: Command): Promise<v
   using drafting =
     draft === undefined ? undefined : await interruptible((signal) => load(draft, flags, signal));
   await converse(model, flags, speculateOptions(flags, drafting));
+  await model.saveCache();
 }
 
 export const chatCommand = (): Command =>
-  withAdapters(withSpeculation(withSampling(withTemplate(withLoading(new Command('chat'))))))
+  withAdapters(withSpeculation(withSampling(withTemplate(withStoredCache(withLoading(new Command('chat')))))))
     .description(`chat with a model, one line per message; ${help}`)
     .argument('<model>')
     .option('--system <text>', 'the system message')

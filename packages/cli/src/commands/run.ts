@@ -16,6 +16,7 @@ import {
   type SamplingFlags,
   withLoading,
   withSampling,
+  withStoredCache,
 } from '../options.js';
 import { type PromptFlags, readPrompt, withPrompt } from '../run/prompt.js';
 import { readStructure, type StructureFlags, withStructure } from '../run/structure.js';
@@ -51,6 +52,7 @@ const jsonResult = (model: Model, result: GenerationResult | ChatResult) => ({
   ...('thinking' in result && result.thinking !== '' && { thinking: result.thinking }),
   tokens: result.tokens,
   promptTokens: result.promptTokens,
+  cachedTokens: result.cachedTokens,
   prefillTokensPerSecond: result.prefillTokensPerSecond,
   decodeTokensPerSecond: result.decodeTokensPerSecond,
   draftedTokens: result.draftedTokens,
@@ -156,7 +158,11 @@ async function run(
 
 export const runCommand = (): Command =>
   withStructure(
-    withAdapters(withSpeculation(withSampling(withTemplate(withLoading(withPrompt(new Command('run'))))))),
+    withAdapters(
+      withSpeculation(
+        withSampling(withTemplate(withStoredCache(withLoading(withPrompt(new Command('run')))))),
+      ),
+    ),
   )
     .description('answer a prompt; without a chat template, or with --raw, continue it as a text')
     .argument('<model>')

@@ -2,7 +2,7 @@ import {
   type Embedder,
   loadEmbedder,
   loadSpeechModel,
-  type Model,
+  Model,
   modelKind,
   type SpeechModel,
 } from '@quern/runtime';
@@ -11,7 +11,7 @@ import { Command } from 'commander';
 import { type AdapterFlags, adapterPaths, withNamedAdapters } from '../adapters.js';
 import { resolveTemplate, type TemplateFlags, withChatTemplate } from '../chat/template.js';
 import { load } from '../load.js';
-import { type LoadFlags, list, oneBackendOptions, withLoading } from '../options.js';
+import { type LoadFlags, list, oneBackendOptions, withLoading, withStoredCache } from '../options.js';
 import { modelName } from '../serve/model-name.js';
 import { wholeOption } from '../serve/whole-option.js';
 import { interruptible } from '../terminal/interrupt.js';
@@ -42,6 +42,7 @@ async function serve(paths: string[], given: ServeFlags, command: Command): Prom
       const server = await listen(models, flags, command);
       say(`${Object.keys(models).join(', ')}: listening on ${server.url}`);
       await untilStopped(server, signal);
+      for (const model of Object.values(models)) if (model instanceof Model) await model.saveCache();
     });
   } finally {
     for (const model of Object.values(models)) model.dispose();
@@ -101,7 +102,7 @@ async function untilStopped(server: RunningServer, signal: AbortSignal): Promise
 }
 
 export const serveCommand = (): Command =>
-  withNamedAdapters(withChatTemplate(withLoading(new Command('serve'))))
+  withNamedAdapters(withChatTemplate(withStoredCache(withLoading(new Command('serve')))))
     .description('serve models over HTTP, compatible with OpenAI’s API')
     .argument('<model...>')
     .option('--host <address>', 'address to listen on; 0.0.0.0: all', '127.0.0.1')

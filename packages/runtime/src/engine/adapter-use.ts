@@ -50,6 +50,9 @@ export function writeRowAdapters<Arrays extends StepArrays & AdapterArrays & { r
   step.write('places', 'scales');
 }
 
+/** Root of calls without adapters. */
+export const noAdapters = '0';
+
 /** Name of a call's adapters: keys and values are equal only under equal adapters. */
 export const rootOf = (adapters: readonly AdapterUse[]): string =>
-  adapters.length === 0 ? '0' : adapters.map(({ id, scale }) => `a${id}*${scale}`).join('+');
+  adapters.length === 0 ? noAdapters : adapters.map(({ id, scale }) => `a${id}*${scale}`).join('+');

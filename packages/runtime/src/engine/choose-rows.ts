@@ -110,6 +110,7 @@ export class RowChoice {
     while (state === 'full' && this.room.preemptAfter(({ priority }) => priority < lease.priority))
       state = this.room.begin(lease);
     if (state === 'started') member.began();
+    else if (state === 'later') member.awaitBeginning();
     return state;
   }
 

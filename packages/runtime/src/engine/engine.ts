@@ -12,6 +12,7 @@ import { type LeaseOptions, Room } from './room.js';
 import { Scheduler } from './scheduler.js';
 import type { RowOutput } from './step-output.js';
 import type { StepRows } from './step-rows.js';
+import type { CopyOptions, DeviceTurns } from './stored/copied-prefix-blocks.js';
 import type { TokenChoice } from './token-choice.js';
 
 export interface EngineOptions extends ForwardStepsOptions {
@@ -19,6 +20,8 @@ export interface EngineOptions extends ForwardStepsOptions {
   readonly batchInvariant?: boolean | undefined;
   /** Most calls that wait for room in the cache; default: no limit. */
   readonly maxQueue?: number | undefined;
+  /** Where copies of blocks are kept; only for a paged cache. Default: nowhere. */
+  readonly copies?: CopyOptions | undefined;
   readonly onNotice?: NoticeListener;
 }
 
@@ -44,6 +47,11 @@ export interface EngineStats {
   /** Prompt tokens that were looked up in the cache; `prefixHits`: that were found. */
   readonly prefixQueries: number;
   readonly prefixHits: number;
+  /** Tokens whose blocks were restored from `cacheMemory`, and from `cacheDir`. */
+  readonly memoryHits: number;
+  readonly diskHits: number;
+  /** Bytes of the blocks in `cacheMemory`. */
+  readonly cacheMemoryBytes: number;
   /** Computed and found prompt tokens. */
   readonly promptTokens: number;
   readonly generatedTokens: number;
@@ -66,9 +74,13 @@ export class Engine {
   private readonly counts = { prefixQueries: 0, prefixHits: 0, promptTokens: 0 };
 
   constructor(private readonly options: EngineOptions) {
-    const { cache, prefillChunk, batchInvariant = false, onNotice } = options;
+    const { cache, prefillChunk, batchInvariant = false, onNotice, copies } = options;
     this.steps = new ForwardSteps(options);
-    this.room = new Room(cache);
+    const turns: DeviceTurns = {
+      beside: (work) => this.scheduler.beside(work),
+      wake: () => this.scheduler.wake(),
+    };
+    this.room = new Room(cache, copies && { options: copies, turns });
     const { maxQueue = Number.POSITIVE_INFINITY } = options;
     this.scheduler = new Scheduler({
       steps: this.steps,
@@ -100,7 +112,7 @@ export class Engine {
     const { blocks, freeBlocks, idleBlocks: cachedBlocks, preemptions } = this.room;
     const { runningCalls: running, waitingCalls: waiting, chosenTokens: generatedTokens } = this.scheduler;
     const state = { running, waiting, blocks, freeBlocks, cachedBlocks };
-    return { ...state, preemptions, generatedTokens, ...this.counts };
+    return { ...state, preemptions, generatedTokens, ...this.counts, ...this.room.copyCounts };
   }
 
   /** A place in the queue for a call. It takes blocks when its first tokens are computed. */
@@ -187,7 +199,13 @@ export class Engine {
     this.steps.adapt(isEmpty ? undefined : await loadAdapters(this.options.model.parts, adapters));
   }
 
+  /** Resolves when the folder of the copies, if any, has all known blocks. */
+  save(): Promise<void> {
+    return this.room.save();
+  }
+
   dispose(): void {
+    this.room.dispose();
     this.scheduler.dispose();
     this.steps.dispose();
   }

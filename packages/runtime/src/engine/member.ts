@@ -37,6 +37,8 @@ export class Member {
   private failure: { readonly error: unknown } | undefined;
   /** Ends the watch of a wait. */
   stopWaiting: (() => void) | undefined;
+  /** Ends the watch of an abort, while its beginning is awaited. */
+  private stopListening: (() => void) | undefined;
   /** Tokens of the lease before the request. */
   private readonly before: number;
 
@@ -69,11 +71,16 @@ export class Member {
     return this.lease.started && this.lease.missing === 1 && this.request.choice !== undefined;
   }
 
+  /** Another call computes its beginning, or blocks are restored: no step can end it, so an abort does. */
+  awaitBeginning(): void {
+    const { signal } = this.request;
+    this.stopListening ??= signal && onAbort(signal, () => this.fail(aborted()));
+  }
+
   /** The lease has its first blocks. */
   began(): void {
     const { lease } = this;
-    this.stopWaiting?.();
-    this.stopWaiting = undefined;
+    this.stopWatches();
     if (lease.startedAt === 0) {
       lease.startedAt = performance.now();
       lease.cachedTokens = lease.sequence.length;
@@ -175,7 +182,14 @@ export class Member {
 
   private close(): void {
     this.ended = true;
+    this.stopWatches();
+  }
+
+  private stopWatches(): void {
     this.stopWaiting?.();
+    this.stopListening?.();
+    this.stopWaiting = undefined;
+    this.stopListening = undefined;
   }
 }
 

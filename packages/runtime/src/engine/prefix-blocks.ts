@@ -1,5 +1,5 @@
 import type { KvCache } from '@quern/core';
-import type { PrefixBlock, Prefixes, PrefixHolder } from './prefixes.js';
+import type { BlockCopy, PrefixBlock, Prefixes, PrefixHolder } from './prefixes.js';
 
 /**
  * The known blocks of a paged cache. Equal beginnings of calls share blocks, also while the first call computes them.
@@ -7,18 +7,26 @@ import type { PrefixBlock, Prefixes, PrefixHolder } from './prefixes.js';
  * a call gives its blocks back in this order.
  */
 export class PrefixBlocks implements Prefixes {
-  private readonly blocks = new Map<string, PrefixBlock>();
+  protected readonly blocks = new Map<string, PrefixBlock>();
   /** Blocks without users, least recently used first. */
-  private readonly idle = new Set<PrefixBlock>();
+  protected readonly idle = new Set<PrefixBlock>();
   /** Key of the next block of each call that computes a prompt. */
-  private readonly computing = new Map<string, PrefixHolder>();
+  protected readonly computing = new Map<string, PrefixHolder>();
   private readonly nextKeys = new Map<PrefixHolder, string>();
   private lastId = 0;
 
-  constructor(private readonly cache: KvCache) {}
+  constructor(protected readonly cache: KvCache) {}
 
   get idleBlocks(): number {
     return this.idle.size;
+  }
+
+  get evictableBlocks(): number {
+    return this.idleBlocks;
+  }
+
+  isPreparing(_holder: PrefixHolder): boolean {
+    return false;
   }
 
   begin(holder: PrefixHolder): boolean {
@@ -26,10 +34,7 @@ export class PrefixBlocks implements Prefixes {
     const found = this.find(holder);
     const next = this.keyAfter(found.at(-1), holder, found.length);
     if (next !== undefined && this.computing.has(next)) return false;
-    for (const block of found) {
-      block.users++;
-      this.idle.delete(block);
-    }
+    for (const block of found) this.take(block);
     holder.sequence = this.cache.sequence(found.map(({ block }) => block));
     holder.known.push(...found);
     this.expect(holder, next);
@@ -61,7 +66,9 @@ export class PrefixBlocks implements Prefixes {
 
   evict(blocks: number): void {
     for (const block of this.idle) {
-      if (blocks-- <= 0) return;
+      if (blocks <= 0) return;
+      if (!this.mayEvict(block)) continue;
+      blocks--;
       this.idle.delete(block);
       this.blocks.delete(block.key);
       this.cache.drop(block.block);
@@ -69,7 +76,7 @@ export class PrefixBlocks implements Prefixes {
   }
 
   /** The known blocks at the beginning of the tokens, without the block of the last token. */
-  private find(holder: PrefixHolder): PrefixBlock[] {
+  protected find(holder: PrefixHolder): PrefixBlock[] {
     const found: PrefixBlock[] = [];
     for (;;) {
       const key = this.keyAfter(found.at(-1), holder, found.length);
@@ -80,7 +87,7 @@ export class PrefixBlocks implements Prefixes {
   }
 
   /** Key of block `index`, if the tokens go on after it. */
-  private keyAfter(
+  protected keyAfter(
     before: PrefixBlock | undefined,
     { tokens, root }: PrefixHolder,
     index: number,
@@ -91,24 +98,49 @@ export class PrefixBlocks implements Prefixes {
   }
 
   /** Block `index` of a holder becomes known. Where another call was first, its block stays the known one. */
-  private add({ known, tokens, sequence, root }: PrefixHolder, index: number): PrefixBlock {
+  private add(holder: PrefixHolder, index: number): PrefixBlock {
+    const { known, tokens, sequence, root } = holder;
     const { blockSize } = this.cache;
     const key = keyOf(known[index - 1], root, tokens.slice(index * blockSize, (index + 1) * blockSize));
     const other = this.blocks.get(key);
     if (other) return other;
-    const block = { id: ++this.lastId, key, block: sequence.blockTable[index]!, users: 1 };
-    this.cache.hold(block.block);
+    const place = sequence.blockTable[index]!;
+    this.cache.hold(place);
+    return this.know(key, place, this.copyOf(holder, known[index - 1], index));
+  }
+
+  /** A held block becomes known, with one user. */
+  protected know(key: string, place: number, copy: BlockCopy | undefined): PrefixBlock {
+    const block = { id: ++this.lastId, key, block: place, users: 1, ...(copy && { copy }) };
     this.blocks.set(key, block);
     return block;
   }
 
-  private leave(block: PrefixBlock, held: number | undefined): void {
+  /** The copies of block `index` of a holder, if any are kept. */
+  protected copyOf(
+    _holder: PrefixHolder,
+    _before: PrefixBlock | undefined,
+    _index: number,
+  ): BlockCopy | undefined {
+    return undefined;
+  }
+
+  protected mayEvict(_block: PrefixBlock): boolean {
+    return true;
+  }
+
+  protected take(block: PrefixBlock): void {
+    block.users++;
+    this.idle.delete(block);
+  }
+
+  protected leave(block: PrefixBlock, held: number | undefined): void {
     if (block.block !== held) return; // an equal block of another call
     if (--block.users === 0) this.idle.add(block);
   }
 
   /** Notes the key of the block that the holder computes next. */
-  private expect(holder: PrefixHolder, key: string | undefined): void {
+  protected expect(holder: PrefixHolder, key: string | undefined): void {
     const before = this.nextKeys.get(holder);
     if (before === key) return;
     if (before !== undefined && this.computing.get(before) === holder) this.computing.delete(before);

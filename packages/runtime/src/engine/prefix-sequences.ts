@@ -23,6 +23,14 @@ export class PrefixSequences implements Prefixes {
     return this.ended.size;
   }
 
+  get evictableBlocks(): number {
+    return this.idleBlocks;
+  }
+
+  isPreparing(): boolean {
+    return false;
+  }
+
   begin(holder: PrefixHolder): boolean {
     const { found, common } = this.longest(holder);
     const loses = found !== undefined && 2 * common < found.tokens.length;

@@ -8,6 +8,20 @@ export interface PrefixBlock {
   readonly block: number;
   /** Calls that hold it. */
   users: number;
+  /** Where copies of blocks are kept: the copies of this one. */
+  readonly copy?: BlockCopy;
+}
+
+/** What is known of a block's copies outside of the device. */
+export interface BlockCopy {
+  /** See `BlockNames`. */
+  readonly name: string;
+  /** Place in its chain. */
+  readonly index: number;
+  /** Whether other processes may use it: not where adapters change the values, their ids end with the process. */
+  readonly lasting: boolean;
+  /** Whether the folder has it, or it is being written. */
+  onDisk: boolean;
 }
 
 /** What the known tokens of a cache need of a call: see `Lease`. */
@@ -15,6 +29,8 @@ export interface PrefixHolder {
   readonly tokens: readonly number[];
   readonly computed: number;
   readonly reuse: boolean;
+  /** Whether the call has ended. */
+  readonly released: boolean;
   /** What changes the values of all its tokens: equal tokens under other roots are not the same. */
   readonly root: string;
   sequence: KvSequence;
@@ -24,11 +40,15 @@ export interface PrefixHolder {
 
 /** Tokens that a cache still holds after their call has ended. */
 export interface Prefixes {
-  /** Blocks that `evict` can free. */
+  /** Known blocks of no call. */
   readonly idleBlocks: number;
+  /** Blocks that `evict` can free now. */
+  readonly evictableBlocks: number;
+  /** Whether blocks are being restored for the holder: `begin` must wait. */
+  isPreparing(holder: PrefixHolder): boolean;
   /**
    * Starts the holder's sequence with the longest known prefix of its tokens; at least one token stays to be computed.
-   * False: another call computes the next block at this moment; ask again after its step.
+   * False: another call computes the next block at this moment, ask again after its step; or blocks are being restored.
    */
   begin(holder: PrefixHolder): boolean;
   /** Makes the computed tokens known. */
@@ -39,4 +59,11 @@ export interface Prefixes {
   release(holder: PrefixHolder): void;
   /** Frees up to `blocks` blocks, least recently used first. */
   evict(blocks: number): void;
+}
+
+/** Tokens that came from copies of blocks, and the copies in memory. */
+export interface CopyCounts {
+  readonly memoryHits: number;
+  readonly diskHits: number;
+  readonly cacheMemoryBytes: number;
 }

@@ -3,7 +3,8 @@ import type { AdapterUse } from './adapter-use.js';
 import { Lease } from './lease.js';
 import { PrefixBlocks } from './prefix-blocks.js';
 import { PrefixSequences } from './prefix-sequences.js';
-import type { Prefixes } from './prefixes.js';
+import type { CopyCounts, Prefixes } from './prefixes.js';
+import { CopiedPrefixBlocks, type CopyOptions, type DeviceTurns } from './stored/copied-prefix-blocks.js';
 
 export interface LeaseOptions {
   /** Higher first; default 0. */
@@ -16,6 +17,8 @@ export interface LeaseOptions {
   readonly adapters?: readonly AdapterUse[] | undefined;
 }
 
+const noCopies: CopyCounts = { memoryHits: 0, diskHits: 0, cacheMemoryBytes: 0 };
+
 /**
  * Shares the blocks of a cache between calls. A call takes blocks as it grows. Where blocks are short, those of ended
  * calls are evicted, then the last call of the lowest priority gives up all its blocks (preemption).
@@ -25,13 +28,20 @@ export class Room {
   readonly holders = new Set<Lease>();
   preemptions = 0;
   private readonly prefixes: Prefixes;
+  /** `prefixes`, where copies of blocks are kept. */
+  private readonly copied: CopiedPrefixBlocks | undefined;
   /** Whether calls take more blocks as they grow. */
   private readonly isPaged: boolean;
   private calls = 0;
 
-  constructor(private readonly cache: KvCache) {
+  /** @param copies where copies of evicted blocks are kept; only for a paged cache */
+  constructor(
+    private readonly cache: KvCache,
+    copies?: { readonly options: CopyOptions; readonly turns: DeviceTurns },
+  ) {
     this.isPaged = cache.blockSize < cache.options.context;
-    this.prefixes = this.isPaged ? new PrefixBlocks(cache) : new PrefixSequences(cache);
+    this.copied = copies && new CopiedPrefixBlocks(cache, copies.options, copies.turns);
+    this.prefixes = this.copied ?? (this.isPaged ? new PrefixBlocks(cache) : new PrefixSequences(cache));
   }
 
   get blockSize(): number {
@@ -52,6 +62,20 @@ export class Room {
     return this.prefixes.idleBlocks;
   }
 
+  get copyCounts(): CopyCounts {
+    return this.copied?.counts ?? noCopies;
+  }
+
+  /** Resolves when the folder of the copies, if any, has all known blocks. */
+  async save(): Promise<void> {
+    await this.copied?.save();
+  }
+
+  /** Ends all copying. */
+  dispose(): void {
+    this.copied?.close();
+  }
+
   /** A place in the queue, without blocks. */
   lease({ priority = 0, reuse = true, maxWaitMs, adapters = [] }: LeaseOptions = {}): Lease {
     const sequence = this.cache.sequence();
@@ -60,9 +84,10 @@ export class Room {
 
   /**
    * Gives a lease its first blocks, if there is room for all its tokens and the next one; each running call may need a
-   * block meanwhile. 'later': another call computes the same beginning now.
+   * block meanwhile. 'later': another call computes the same beginning now, or it is being restored.
    */
   begin(lease: Lease): 'started' | 'full' | 'later' {
+    if (this.prefixes.isPreparing(lease)) return 'later';
     if (!this.hasRoomFor(lease)) return 'full';
     if (!this.prefixes.begin(lease)) return 'later';
     lease.started = true;
@@ -124,6 +149,6 @@ export class Room {
     const { blockSize, blocks } = this.cache;
     const growing = this.isPaged ? this.holders.size : 0;
     const wanted = Math.ceil((lease.tokens.length + 1) / blockSize) + growing;
-    return Math.min(wanted, blocks) <= this.freeBlocks;
+    return Math.min(wanted, blocks) <= this.cache.freeBlocks + this.prefixes.evictableBlocks;
   }
 }

@@ -9,6 +9,7 @@ import { loadChatTemplate, loadTokenizer } from './load-text.js';
 import { locateModel, type ModelLocator } from './locate-model.js';
 import { Model } from './model.js';
 import { openCache } from './open-cache.js';
+import { openCopies } from './open-copies.js';
 
 /**
  * Loads a language model from a path or file: URL (a GGUF file, a safetensors file, a folder with config.json and
@@ -69,6 +70,7 @@ async function loadOnto({ places, plan }: ChosenBackends, file: ModelFile, optio
   try {
     cache = openCache(places, file.config, plan, options);
     await yieldToEventLoop();
+    const copies = await openCopies(file, places, cache, options);
     weights = await loadLanguageModel(file, places, {
       ...(signal && { signal }),
       ...(onNotice && { onNotice }),
@@ -76,7 +78,7 @@ async function loadOnto({ places, plan }: ChosenBackends, file: ModelFile, optio
       ...(onProgress && { onProgress: (bytes) => onProgress({ phase: 'weights', ...bytes }) }),
     });
     const { batchInvariant, maxQueue, graph } = options;
-    const limits = { prefillChunk, batchInvariant, maxQueue, onNotice };
+    const limits = { prefillChunk, batchInvariant, maxQueue, copies, onNotice };
     engine = new Engine({ model: weights, cache, capture: graph !== false, ...limits });
     const adapters = new Adapters(file, engine);
     for (const [name, path] of Object.entries(options.adapters ?? {}))

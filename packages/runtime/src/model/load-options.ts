@@ -52,8 +52,25 @@ export interface LoadOptions {
    * (`kvQuant`).
    */
   readonly cacheDtype?: KvDtype | undefined;
-  /** 'contiguous' (the default): one stripe per sequence. 'paged': small blocks shared by all sequences. */
+  /**
+   * 'contiguous': one stripe per sequence. 'paged': small blocks shared by all sequences. Default: 'contiguous'; with
+   * `cacheDir` or `cacheMemory`, 'paged'.
+   */
   readonly cache?: 'contiguous' | 'paged' | undefined;
+  /**
+   * Folder for the computed beginnings of texts, kept between processes: a later call with the same beginning restores
+   * its blocks instead of computing them. Processes and models may share it. Whoever can read it can find out which
+   * texts were computed; whoever can write it can change answers. Not with 'contiguous' or `batchInvariant`. Default:
+   * none.
+   */
+  readonly cacheDir?: string | undefined;
+  /** Most bytes of all blocks in `cacheDir`; the least recently used ones are deleted. Default: 8 GiB. */
+  readonly cacheDirBytes?: number | undefined;
+  /**
+   * Bytes of host memory for blocks that the cache evicts: of use where the device's memory is small, as on GPUs. Not
+   * with 'contiguous' or `batchInvariant`. Default: none.
+   */
+  readonly cacheMemory?: number | undefined;
   /** Tokens per block of a paged cache. Default: 16, or the backend's first size where the backend has no 16. */
   readonly blockSize?: number | undefined;
   /**
@@ -176,7 +193,22 @@ export const loadSchema = {
   cache: {
     ...rules.oneOf(['contiguous', 'paged']),
     about: "'contiguous': one stripe per sequence; 'paged': small blocks shared by all sequences",
-    byDefault: 'contiguous',
+    absent: "'contiguous'; with cacheDir or cacheMemory, 'paged'",
+  },
+  cacheDir: {
+    ...rules.path,
+    about: 'folder for the computed beginnings of texts, kept between processes',
+    absent: 'none',
+  },
+  cacheDirBytes: {
+    ...rules.whole(1),
+    about: 'most bytes of all blocks in the cache folder',
+    byDefault: 8 * 2 ** 30,
+  },
+  cacheMemory: {
+    ...rules.whole(1),
+    about: 'bytes of host memory for blocks that the cache evicts',
+    absent: 'none',
   },
   blockSize: {
     ...rules.whole(1),
@@ -240,5 +272,29 @@ export type ResolvedLoadOptions = WithDefaults<LoadOptions, typeof loadSchema>;
 /** @throws RuntimeError BAD_OPTION */
 export function resolveLoadOptions(what: string, options: LoadOptions): ResolvedLoadOptions {
   checkOptions(what, options, loadSchema, badOption);
+  needCopyOptions(what, options);
   return withDefaults(options, loadSchema);
+}
+
+/** Whether copies of blocks are kept. */
+export const keepsCopies = ({ cacheDir, cacheMemory }: LoadOptions): boolean =>
+  cacheDir !== undefined || cacheMemory !== undefined;
+
+/** Copies are of blocks that calls share. */
+function needCopyOptions(what: string, options: LoadOptions): void {
+  const { cache, batchInvariant, cacheDir, cacheDirBytes } = options;
+  if (cacheDirBytes !== undefined && cacheDir === undefined)
+    throw badOption(`[${what}] cacheDirBytes bounds the folder cacheDir, which is missing`, 'cacheDirBytes');
+  const name = cacheDir === undefined ? 'cacheMemory' : 'cacheDir';
+  if (!keepsCopies(options)) return;
+  if (cache === 'contiguous')
+    throw badOption(
+      `[${what}] ${name} needs cache: 'paged'; a contiguous cache has no blocks to keep`,
+      'cache',
+    );
+  if (batchInvariant)
+    throw badOption(
+      `[${what}] ${name} and batchInvariant exclude each other: with batchInvariant no call reuses computed tokens`,
+      'batchInvariant',
+    );
 }

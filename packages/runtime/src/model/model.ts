@@ -98,6 +98,15 @@ export class Model {
     return this.parts.engine.stats;
   }
 
+  /**
+   * Resolves when all known beginnings are in `cacheDir`; at once without one. They are written in the background when
+   * their call has ended; `dispose` does not wait. @throws RuntimeError DISPOSED
+   */
+  async saveCache(): Promise<void> {
+    this.needLive();
+    await this.parts.engine.save();
+  }
+
   /** Continues a text or token ids. Errors of the arguments are thrown when the generation is read. */
   generate<const S extends OutputSchema>(
     prompt: string | readonly number[],

@@ -7,7 +7,7 @@ import {
   need,
 } from '@quern/core';
 import type { DecoderConfig, PartPlace } from '@quern/models';
-import type { ResolvedLoadOptions } from './load-options.js';
+import { keepsCopies, type ResolvedLoadOptions } from './load-options.js';
 
 /** Default tokens per block. */
 const usualBlockSize = 16;
@@ -20,8 +20,10 @@ export function openCache(
   places: readonly PartPlace[],
   config: DecoderConfig,
   { context }: BackendPlan,
-  { cache, cacheDtype, sequences, blockSize }: ResolvedLoadOptions,
+  loading: ResolvedLoadOptions,
 ): KvCache {
+  const { cacheDtype, sequences, blockSize } = loading;
+  const cache = loading.cache ?? (keepsCopies(loading) ? 'paged' : 'contiguous');
   const { layers, kvHeads, headDim } = config;
   const options: KvCacheOptions = { layers, kvHeads, headDim, dtype: cacheDtype, context };
   const backends = places.flatMap(({ backend, from, to }) => new Array<Backend>(to - from).fill(backend));

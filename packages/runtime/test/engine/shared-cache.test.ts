@@ -5,9 +5,9 @@ import { type LanguageModel, loadLanguageModel, openModelFile } from '@quern/mod
 import { Engine, type EngineOptions } from '../../src/engine/engine.js';
 import { ForwardSteps } from '../../src/engine/forward-steps.js';
 import type { Lease } from '../../src/engine/lease.js';
-import type { StepRows } from '../../src/engine/step-rows.js';
 import { greedy } from '../../src/engine/token-choice.js';
 import { tiny, tinyVocabulary as vocabulary, writeTinyModel } from '../tiny-model.js';
+import { countedRows } from './counted-rows.js';
 
 let backend: Backend;
 let model: LanguageModel;
@@ -34,25 +34,6 @@ function engineOf(blocks: number, options: Partial<EngineOptions> = {}) {
     cache.dispose();
   };
   return { engine, [Symbol.dispose]: dispose };
-}
-
-/** Counts the computed rows of all steps. */
-function countedRows() {
-  const counted = { rows: 0, [Symbol.dispose]: () => Object.assign(ForwardSteps.prototype, methods) };
-  const { run, mixed, once, prompt } = ForwardSteps.prototype;
-  const methods = { run, mixed, once, prompt };
-  const count = (batch: readonly StepRows[]) => {
-    for (const { tokens, sequence } of batch)
-      if (sequence.blockTable.length > 0) counted.rows += tokens.length;
-  };
-  for (const [name, method] of Object.entries(methods)) {
-    const watched = function (this: ForwardSteps, batch: StepRows | readonly StepRows[], ...rest: never[]) {
-      if (name !== 'mixed' || (batch as readonly StepRows[]).length > 0) count([batch].flat());
-      return (method as (...all: unknown[]) => unknown).call(this, batch, ...rest);
-    };
-    Object.assign(ForwardSteps.prototype, { [name]: watched });
-  }
-  return counted;
 }
 
 const promptOf = (length: number, seed = 1): number[] =>

@@ -1,0 +1,41 @@
+import type { BlockCopy } from '../prefixes.js';
+
+/** An evicted block. */
+export interface KeptBlock {
+  readonly copy: BlockCopy;
+  readonly values: Uint8Array;
+}
+
+/** Evicted blocks in host memory, by name. The least recently stored ones go first. */
+export class MemoryBlocks {
+  private readonly blocks = new Map<string, KeptBlock>();
+  /** Bytes of all values. */
+  bytes = 0;
+
+  constructor(private readonly mostBytes: number) {}
+
+  has(name: string): boolean {
+    return this.blocks.has(name);
+  }
+
+  get(name: string): KeptBlock | undefined {
+    return this.blocks.get(name);
+  }
+
+  put(block: KeptBlock): void {
+    const { copy, values } = block;
+    this.delete(copy.name);
+    for (const oldest of this.blocks.keys()) {
+      if (this.bytes + values.length <= this.mostBytes) break;
+      this.delete(oldest);
+    }
+    if (this.bytes + values.length > this.mostBytes) return;
+    this.blocks.set(copy.name, block);
+    this.bytes += values.length;
+  }
+
+  delete(name: string): void {
+    this.bytes -= this.blocks.get(name)?.values.length ?? 0;
+    this.blocks.delete(name);
+  }
+}
