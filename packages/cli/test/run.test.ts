@@ -43,6 +43,14 @@ describe('a model with a chat template', () => {
     expect(stdout).toBe(`Once upon a time${text}\n`);
   });
 
+  test('--cache-dir: a second process computes only the rest', async () => {
+    const longer = `${request} It went to the river, to the mill and to the miller who lived there.`;
+    const run = ['run', 'demo', longer, '--json', '--cache-dir', join(folder, 'blocks'), ...greedy];
+    const [first, second] = [await quern(run), await quern(run)].map(({ stdout }) => JSON.parse(stdout));
+    expect(second.text).toBe(first.text);
+    expect([first.cachedTokens, second.cachedTokens]).toEqual([0, 16]);
+  });
+
   test('--chat-template takes a file and a name', async () => {
     const prefix = file('prefix.jinja', '{% for m in messages %}{{ m.content }}{% endfor %}');
     const answered = JSON.parse(
