@@ -13,13 +13,23 @@ beforeAll(async () => {
   allBlocks = model.freeBlocks;
 });
 afterAll(() => model.dispose());
-afterEach(() => expect(model.freeBlocks).toBe(allBlocks));
+let before: number;
+beforeEach(() => {
+  before = model.stats().generatedTokens;
+});
+/** No test reads a generation to its end: none may go on after an abort. */
+afterEach(() => {
+  expect(model.freeBlocks).toBe(allBlocks);
+  expect(model.stats().generatedTokens - before).toBeLessThan(maxOutputTokens / 2);
+});
+
+const maxOutputTokens = 900;
 
 const ask = () => ({
   model: quern('demo'),
   prompt: 'Tell me a story.',
   temperature: 0,
-  maxOutputTokens: 900,
+  maxOutputTokens,
   providerOptions: { quern: { ignoreEos: true } },
 });
 
@@ -52,7 +62,9 @@ test('an abort between two pieces ends streamText', async () => {
 test('a stream that is aborted in a step, or cancelled, frees its blocks', async () => {
   const prompt = [{ role: 'user' as const, content: [{ type: 'text' as const, text: 'A story.' }] }];
   const ending = new AbortController();
-  const { stream } = await quern('demo').doStream({ prompt, abortSignal: ending.signal });
+  const { maxOutputTokens, providerOptions } = ask();
+  const call = { prompt, maxOutputTokens, providerOptions };
+  const { stream } = await quern('demo').doStream({ ...call, abortSignal: ending.signal });
   const reader = stream.getReader();
   for (let i = 0; i < 5; i++) await reader.read();
   expect(model.freeBlocks).toBeLessThan(allBlocks);
@@ -63,7 +75,7 @@ test('a stream that is aborted in a step, or cancelled, frees its blocks', async
   };
   await expect(rest()).rejects.toThrow('enough');
   await until(() => model.freeBlocks === allBlocks);
-  const second = (await quern('demo').doStream({ prompt })).stream.getReader();
+  const second = (await quern('demo').doStream(call)).stream.getReader();
   for (let i = 0; i < 5; i++) await second.read();
   expect(model.freeBlocks).toBeLessThan(allBlocks);
   await second.cancel();

@@ -59,6 +59,10 @@ describe('text', () => {
     const stopped = await generateText({ ...ask(), stopSequences: [word] });
     expect([stopped.finishReason, stopped.rawFinishReason]).toEqual(['stop', 'stop']);
     expect(stopped.text).toBe(text.slice(0, text.indexOf(word)));
+    for (const narrow of [{ topP: 1e-6 }, { topK: 1 }])
+      expect((await generateText({ ...ask(), temperature: 1, ...narrow })).text).toBe(text);
+    const present = await generateText({ ...ask(), presencePenalty: 100 });
+    expect(present.text).not.toBe(text);
     const penalised = await generateText({ ...ask(), maxOutputTokens: 60, frequencyPenalty: 2 });
     expect(penalised.text).not.toBe((await generateText({ ...ask(), maxOutputTokens: 60 })).text);
   });
