@@ -69,11 +69,11 @@ test('the signal reaches the runtime', async () => {
   const documents = { type: 'text' as const, values: ['one'] };
   const sound = { audio: tone(0.5), mediaType: 'audio/wav' };
   for (const call of [
-    quern.embeddingModel('encoder').doEmbed({ values: ['a mill'], abortSignal }),
-    quern.rerankingModel('encoder').doRerank({ query: 'a mill', documents, abortSignal }),
-    quern.transcriptionModel('whisper').doGenerate({ ...sound, abortSignal }),
+    () => quern.embeddingModel('encoder').doEmbed({ values: ['a mill'], abortSignal }),
+    () => quern.rerankingModel('encoder').doRerank({ query: 'a mill', documents, abortSignal }),
+    () => quern.transcriptionModel('whisper').doGenerate({ ...sound, abortSignal }),
   ])
-    await expect(call).rejects.toMatchObject({ name: 'AbortError' });
+    await expect(call()).rejects.toMatchObject({ name: 'AbortError' });
 });
 
 test('thoughts, text and two calls become blocks, one after the other', () => {
