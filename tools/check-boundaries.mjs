@@ -17,6 +17,7 @@ const allowed = {
   models: ['core', 'quant'],
   runtime: ['core', 'quant', 'models', 'grammar'],
   server: ['core', 'runtime'],
+  'ai-provider': ['runtime'],
   cli: ['runtime', 'conformance', 'server'], // for `quern verify`
   'demo-model': [],
 };

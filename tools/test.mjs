@@ -65,6 +65,18 @@ function packedPackages() {
   count({ passed: Number(passed), failed: Math.max(Number(failed), status === 0 ? 0 : 1) });
 }
 
+/** The programs of examples/, which use the built packages. */
+function examples() {
+  const { stdout, stderr, status } = run(process.execPath, ['tools/examples.mjs'], {
+    mayFail: true,
+    quiet: true,
+  });
+  const lines = String(stdout).trim();
+  console.log(`   ${lines}\n${stderr}`.trimEnd());
+  const [, passed = 0, failed = 1] = /(\d+) passed, (\d+) failed/.exec(lines) ?? [];
+  count({ passed: Number(passed), failed: Math.max(Number(failed), status === 0 ? 0 : 1) });
+}
+
 function emulatedArm() {
   const { stdout } = run('sh', [nativeTest('run-arm.sh')], { quiet: true });
   console.log(`   ${String(stdout).trim().split('\n').at(-1)}`);
@@ -89,6 +101,7 @@ const parts = [
   ['build', () => build({ declarations: all })],
   ['generated files', generatedFiles],
   ['types', () => node('node_modules/typescript/bin/tsc', '-p', 'tsconfig.json')],
+  ['examples', examples],
   ['native symbols', () => node('tools/check-native-symbols.mjs'), true],
   ['native tests', () => run('bash', [nativeTest('run.sh')], { quiet: true }), true],
   ['native tests on emulated Arm', emulatedArm, true, '1'],

@@ -28,6 +28,7 @@ const libraries = [
   'models',
   'runtime',
   'server',
+  'ai-provider',
   'conformance',
   'backend-reference',
   'native-runtime',
@@ -123,6 +124,7 @@ async function installApp(origin) {
     '@quern/demo-model',
     '@quern/grammar',
     '@quern/server',
+    '@quern/ai-provider',
   ]);
   putEmulatedAddon();
   cpSync(join(here, 'cases'), app, { recursive: true });

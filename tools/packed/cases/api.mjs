@@ -136,6 +136,15 @@ export const apiCases = (packages, folder) => ({
     await server.close();
     model.dispose();
   },
+  async 'the provider for the AI SDK'() {
+    const model = await packages.runtime.loadModel('demo', { context: 64, chatTemplate: 'chatml' });
+    const quern = packages.aiProvider.createQuern({ models: { demo: model } });
+    const prompt = [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }];
+    const { usage } = await quern('demo').doGenerate({ prompt, maxOutputTokens: 3 });
+    assert.equal(usage.outputTokens.total, 3);
+    assert.throws(() => quern('none'), { name: 'AI_NoSuchModelError' });
+    model.dispose();
+  },
   async 'the conformance kit'() {
     const { formatReport, runConformance } = packages.conformance;
     const report = await runConformance({

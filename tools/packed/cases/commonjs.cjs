@@ -1,3 +1,4 @@
+const aiProvider = require('@quern/ai-provider');
 const core = require('@quern/core');
 const demo = require('@quern/demo-model');
 const reference = require('@quern/backend-reference');
@@ -10,7 +11,7 @@ async function main() {
   const { runCases } = await import('./run-cases.mjs');
   const { createBackend } = await import('@quern/backend-cpu');
   const other = { core: await import('@quern/core'), createBackend };
-  const packages = { kind: 'cjs', core, conformance, demo, reference, runtime, server, other };
+  const packages = { kind: 'cjs', aiProvider, core, conformance, demo, reference, runtime, server, other };
   await runCases(apiCases(packages, process.cwd()));
 }
 main();

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import * as aiProvider from '@quern/ai-provider';
 import * as cpu from '@quern/backend-cpu';
 import * as reference from '@quern/backend-reference';
 import * as conformance from '@quern/conformance';
@@ -11,5 +12,5 @@ import { runCases } from './run-cases.mjs';
 
 const require = createRequire(import.meta.url);
 const other = { core: require('@quern/core'), createBackend: require('@quern/backend-cpu').createBackend };
-const packages = { kind: 'esm', core, cpu, conformance, demo, reference, runtime, server, other };
+const packages = { kind: 'esm', aiProvider, core, cpu, conformance, demo, reference, runtime, server, other };
 await runCases(apiCases(packages, process.cwd()));

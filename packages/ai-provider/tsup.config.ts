@@ -1,0 +1,4 @@
+import { defineConfig } from 'tsup';
+import { preset } from '../../tsup.preset.js';
+
+export default defineConfig(preset);
