@@ -68,7 +68,12 @@ export {
   type OpenAdapterOptions,
   openAdapter,
 } from './lora/adapter-file.js';
-export { type AdapterStacks, loadAdapters, type MatrixStack } from './lora/adapter-stacks.js';
+export {
+  type AdaptablePart,
+  type AdapterStacks,
+  loadAdapters,
+  type MatrixStack,
+} from './lora/adapter-stacks.js';
 export { mistral } from './mistral.js';
 export { mixtral } from './mixtral.js';
 export {

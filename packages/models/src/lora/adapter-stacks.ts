@@ -1,5 +1,5 @@
 import type { Backend, Weight, WeightPart } from '@quern/core';
-import type { ModelPart } from '../language-model.js';
+import type { LayerRange } from '../layer-ranges.js';
 import type { Adapter, DenseMatrix, LowRankPair } from './adapter-file.js';
 import { toF32 } from './to-f32.js';
 
@@ -21,13 +21,19 @@ export interface AdapterStacks {
   dispose(): void;
 }
 
+/** Layers of a model on a backend: see `ModelPart`. */
+export interface AdaptablePart extends LayerRange {
+  readonly backend: Backend;
+  weight(layer: number, field: string): Weight | undefined;
+}
+
 /**
  * Loads adapters for the parts of a model. Adapter i of the list has place i + 1; undefined leaves a place free. A
  * failure frees everything.
  * @throws BackendError OUT_OF_MEMORY, BAD_WEIGHT, DISPOSED
  */
 export async function loadAdapters(
-  parts: readonly ModelPart[],
+  parts: readonly AdaptablePart[],
   adapters: readonly (Adapter | undefined)[],
 ): Promise<AdapterStacks> {
   const stacks = new Map<Weight, MatrixStack>();
@@ -55,7 +61,7 @@ export async function loadAdapters(
 
 /** The pairs of each matrix of a part, by place. */
 function byMatrix(
-  { from, to }: ModelPart,
+  { from, to }: AdaptablePart,
   adapters: readonly (Adapter | undefined)[],
 ): Iterable<readonly (LowRankPair | undefined)[]> {
   const matrices = new Map<string, (LowRankPair | undefined)[]>();

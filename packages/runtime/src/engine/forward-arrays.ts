@@ -1,5 +1,5 @@
 import type { BatchArrays } from '@quern/core';
-import type { AdapterArrays } from './adapter-use.js';
+import type { AdapterArrays } from './adapter-arrays.js';
 import type { SampleArrays } from './sampled-head.js';
 
 /** Inputs of a forward pass: T rows of S sequences. */

@@ -2,7 +2,7 @@ import { type BatchArrays, RepeatedStep, type StepRecipe, writeBatch } from '@qu
 import type { AdapterStacks } from '@quern/models';
 import { RuntimeError } from '../error.js';
 import { AdaptedSteps } from './adapted-steps.js';
-import { type AdapterArrays, adapterArrays, adaptersPerRow, writeRowAdapters } from './adapter-use.js';
+import { type AdapterArrays, adapterArrays, adaptersPerRow, writeRowAdapters } from './adapter-arrays.js';
 import type { ForwardArrays } from './forward-arrays.js';
 import type { ForwardStepsOptions } from './forward-options.js';
 import { forwardParts } from './forward-parts.js';

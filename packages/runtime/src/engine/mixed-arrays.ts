@@ -1,5 +1,5 @@
 import type { BatchArrays, RepeatedStep } from '@quern/core';
-import { writeRowAdapters } from './adapter-use.js';
+import { writeRowAdapters } from './adapter-arrays.js';
 import type { ForwardArrays } from './forward-arrays.js';
 import type { ForwardStepsOptions } from './forward-options.js';
 import { writeDraws } from './sampled-head.js';
