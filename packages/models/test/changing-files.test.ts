@@ -32,12 +32,15 @@ test.each<[string, () => void]>([
     },
   ],
   ['removed', () => rmSync(path)],
-])('a file that is %s: an error, all weights disposed', async (_, change) => {
+])('a file that is %s: an error, what was loaded is discarded', async (_, change) => {
   const { disposed, weights } = twoWeights();
   await new Promise((resolve) => setTimeout(resolve, 20)); // longer than a tick of the file system's clock
-  const loading = needUnchanged(new Set([path]), async () => {
+  const load = async () => {
     change();
     return weights;
+  };
+  const loading = needUnchanged(new Set([path]), load, (loaded) => {
+    for (const weight of loaded) weight.dispose();
   });
   await expect(loading).rejects.toMatchObject({ name: 'FileError', code: 'CHANGED', path });
   expect(disposed).toEqual([0, 1]);
