@@ -1,5 +1,4 @@
 import { Matcher } from './matcher.js';
-import type { Regex } from './regex/regexes.js';
 import { Automaton } from './terms/automaton.js';
 import type { Term, Terms } from './terms/terms.js';
 import { Masks } from './vocabulary/masks.js';
@@ -10,12 +9,8 @@ export class Grammar {
   private readonly automaton: Automaton;
   private readonly masks = new WeakMap<Vocabulary, Masks>();
 
-  /** @internal `plainUnits`: expressions of one string character that match each plain one. */
-  constructor(
-    terms: Terms,
-    root: Term,
-    private readonly plainUnits: ReadonlySet<Regex> = new Set(),
-  ) {
+  /** @internal */
+  constructor(terms: Terms, root: Term) {
     this.automaton = new Automaton(terms, root);
   }
 
@@ -23,7 +18,7 @@ export class Grammar {
   matcher(vocabulary: Vocabulary): Matcher {
     let masks = this.masks.get(vocabulary);
     if (!masks) {
-      masks = new Masks(this.automaton, vocabulary, this.plainUnits);
+      masks = new Masks(this.automaton, vocabulary);
       this.masks.set(vocabulary, masks);
     }
     return new Matcher(this.automaton, masks, vocabulary);

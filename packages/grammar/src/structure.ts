@@ -30,7 +30,7 @@ const MAX_DEPTH = 100;
  */
 export function compileStructure(structure: Structure, options: SchemaOptions = {}): Grammar {
   const compiler = new Compiler(options);
-  return new Grammar(compiler.terms, compiler.term(structure, 0), compiler.strings.plainUnits);
+  return new Grammar(compiler.terms, compiler.term(structure, 0));
 }
 
 class Compiler {

@@ -37,12 +37,13 @@ export class Emptiness {
     return false;
   }
 
-  private successors(regex: Regex): Set<Regex> {
+  /** The nearest to an end last: it is looked at first. */
+  private successors(regex: Regex): Regex[] {
     const cuts = this.regexes.cuts(regex);
     const next = new Set<Regex>();
     for (let byte = 0; byte < 256; byte++)
       if (byte === 0 || hasByte(cuts, byte)) next.add(this.regexes.derive(regex, byte));
     next.delete(NOTHING);
-    return next;
+    return [...next].sort((a, b) => this.regexes.least(b) - this.regexes.least(a));
   }
 }

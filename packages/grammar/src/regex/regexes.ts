@@ -1,5 +1,6 @@
 import { GrammarError } from '../error.js';
 import { addAll, type ByteSet, byteRange, hasByte, isEmptySet } from './byte-set.js';
+import { Transitions } from './transitions.js';
 
 /** An id of a regular expression over bytes. Equal expressions have equal ids. */
 export type Regex = number;
@@ -30,7 +31,6 @@ interface Node {
 
 const MAX_NODES = 1_000_000;
 const MAX_PARTS = 2_000;
-const ROW = 256;
 
 /**
  * Regular expressions over bytes with lazily built Brzozowski derivatives (Brzozowski 1964; Owens, Reppy, Turon 2009).
@@ -38,14 +38,22 @@ const ROW = 256;
  * nothing until the text is that long.
  */
 export class Regexes {
-  private readonly nodes: Node[] = [];
-  private readonly ids = new Map<string, Regex>();
-  /** The derivative by each byte: [nodes, 256]; -1 is unknown. Rows are made at the first derivative. */
-  private readonly logic: number[] = [];
-  private readonly cutSets: (ByteSet | undefined)[] = [];
-  private rows: (Int32Array | undefined)[] = [];
+  private readonly nodes: Node[];
+  private readonly ids: Map<string, Regex>;
+  private readonly logic: number[];
+  private readonly leasts: number[];
+  private readonly cutSets: (ByteSet | undefined)[];
+  private readonly derivatives: Transitions;
 
-  constructor() {
+  /** @param base all that it knows is known at once, under the same ids */
+  constructor(base?: Regexes) {
+    this.nodes = [...(base?.nodes ?? [])];
+    this.ids = new Map(base?.ids);
+    this.logic = [...(base?.logic ?? [])];
+    this.leasts = [...(base?.leasts ?? [])];
+    this.cutSets = [...(base?.cutSets ?? [])];
+    this.derivatives = new Transitions(base?.derivatives);
+    if (base) return;
     this.intern('0', { kind: Kind.Nothing, nullable: false, parts: [], min: 0, max: 0 });
     this.intern('1', { kind: Kind.Empty, nullable: true, parts: [], min: 0, max: 0 });
   }
@@ -163,19 +171,23 @@ export class Regexes {
 
   /** The rest of the expression after `byte`; NOTHING if no text begins so. */
   derive(regex: Regex, byte: number): Regex {
-    const row = this.row(regex);
-    const known = row[byte] as number;
+    const known = this.derivatives.get(regex, byte);
     if (known >= 0) return known;
     const next = this.compute(regex, byte);
-    row[byte] = next;
+    this.derivatives.set(regex, byte, this.cuts(regex), next);
     return next;
   }
 
-  /** `{ unit, min, max, tail }` of a repetition at the front of the expression. */
-  leadingRepeat(regex: Regex): { unit: Regex; max: number } | undefined {
-    let node = this.at(regex);
-    if (node.kind === Kind.Concat) node = this.at(node.parts[0] as Regex);
-    return node.kind === Kind.Repeat ? { unit: node.parts[0] as Regex, max: node.max } : undefined;
+  /** The first part of a sequence and the rest; EMPTY is the rest of other expressions. */
+  split(regex: Regex): readonly [front: Regex, tail: Regex] {
+    const { kind, parts } = this.at(regex);
+    return kind === Kind.Concat ? [parts[0] as Regex, parts[1] as Regex] : [regex, EMPTY];
+  }
+
+  /** What a repetition repeats, and how often; undefined for other expressions. */
+  repeated(regex: Regex): { unit: Regex; min: number; max: number } | undefined {
+    const { kind, parts, min, max } = this.at(regex);
+    return kind === Kind.Repeat ? { unit: parts[0] as Regex, min, max } : undefined;
   }
 
   /** The bytes at which the derivative may differ from that of the byte before. Read-only. */
@@ -199,7 +211,7 @@ export class Regexes {
 
   /** Frees the known derivatives; they are computed again on demand. */
   forget(): void {
-    this.rows = [];
+    this.derivatives.clear();
   }
 
   /** True if the expression has no repetition: it matches finitely many texts. */
@@ -209,11 +221,42 @@ export class Regexes {
     return parts.every((part) => this.isFinite(part));
   }
 
-  /** The parts of an intersection at the front of the expression; otherwise the expression itself. */
+  /** The parts of an intersection; otherwise the expression itself. */
   conditions(regex: Regex): readonly Regex[] {
-    const node = this.at(regex);
-    const front = node.kind === Kind.Concat ? this.at(node.parts[0] as Regex) : node;
-    return front.kind === Kind.And ? front.parts : [regex];
+    const { kind, parts } = this.at(regex);
+    return kind === Kind.And ? parts : [regex];
+  }
+
+  /** The parts of an alternative; otherwise the expression itself. */
+  choices(regex: Regex): readonly Regex[] {
+    const { kind, parts } = this.at(regex);
+    return kind === Kind.Or ? parts : [regex];
+  }
+
+  /** No text of the expression has fewer bytes. Without intersections, complements and divisibility one has as many. */
+  least(regex: Regex): number {
+    return this.leasts[regex] as number;
+  }
+
+  /** The longest way to an end that a text may meet: its shortest rest has at most so many bytes. Infinity: not known. */
+  span(regex: Regex): number {
+    const { kind, parts, min } = this.at(regex);
+    const [first = EMPTY, second = EMPTY] = parts;
+    switch (kind) {
+      case Kind.Nothing:
+      case Kind.Empty:
+        return 0;
+      case Kind.Bytes:
+        return 1;
+      case Kind.Concat:
+        return Math.max(this.span(first) + this.least(second), this.span(second));
+      case Kind.Or:
+        return Math.max(...parts.map((part) => this.span(part)));
+      case Kind.Repeat:
+        return this.span(first) + Math.max(0, min - 1) * this.least(first);
+      default:
+        return Infinity;
+    }
   }
 
   /** The excluded expression of a complement. */
@@ -275,15 +318,6 @@ export class Regexes {
     return [...flat].sort((a, b) => a - b);
   }
 
-  private row(regex: Regex): Int32Array {
-    let row = this.rows[regex];
-    if (!row) {
-      row = new Int32Array(ROW).fill(-1);
-      this.rows[regex] = row;
-    }
-    return row;
-  }
-
   private at(regex: Regex): Node {
     return this.nodes[regex] as Node;
   }
@@ -300,9 +334,20 @@ export class Regexes {
     const { kind, parts } = node;
     const hasLogic = kind === Kind.And || kind === Kind.Not || parts.some((part) => this.logic[part] === 1);
     this.logic.push(hasLogic ? 1 : 0);
+    this.leasts.push(leastOf(node, (part) => this.least(part)));
     this.ids.set(key, this.nodes.length);
     return this.nodes.push(node) - 1;
   }
+}
+
+function leastOf({ kind, nullable, parts, min }: Node, of: (part: Regex) => number): number {
+  const leasts = parts.map(of);
+  if (kind === Kind.Nothing) return Infinity;
+  if (nullable) return 0;
+  if (kind === Kind.Concat) return leasts.reduce((sum, least) => sum + least, 0);
+  if (kind === Kind.Or) return Math.min(...leasts);
+  if (kind === Kind.And) return Math.max(...leasts);
+  return kind === Kind.Repeat ? min * (leasts[0] as number) : 1;
 }
 
 /** Bytes that are in the set although the byte before is not, or the reverse. */

@@ -20,5 +20,5 @@ export interface SchemaOptions {
 export function compileSchema(schema: unknown, options: SchemaOptions = {}): Grammar {
   const model = new Model(schema, options.unknownFormats ?? 'refuse');
   const builder = new Builder(model, options.whiteSpace ?? 'single');
-  return new Grammar(builder.terms, builder.root(), model.strings.plainUnits);
+  return new Grammar(builder.terms, builder.root());
 }

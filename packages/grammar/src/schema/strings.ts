@@ -13,23 +13,44 @@ const ESCAPED: Range[] = [
 ];
 const PLAIN = complement(ESCAPED);
 
+/** What all grammars know of characters: made once, copied by each. */
+class Characters {
+  readonly regexes = new Regexes();
+  private readonly plain = utf8(this.regexes, PLAIN);
+  /** One character, canonical. */
+  readonly canonical = this.regexes.or(this.plain, escapes(this.regexes, ESCAPED));
+  /** One character, with any escape that JSON allows for a whole code point. */
+  readonly free = this.regexes.or(this.plain, anyEscape(this.regexes));
+  readonly quote = this.regexes.byte(0x22);
+
+  constructor() {
+    for (const unit of [this.canonical, this.free])
+      derivatives(this.regexes, this.regexes.concat(this.regexes.many(unit), this.quote));
+  }
+}
+
+/** Finds all derivatives of an expression that has few. */
+function derivatives(regexes: Regexes, regex: Regex): void {
+  const seen = new Set([regex]);
+  for (const at of seen) for (let byte = 0; byte < 256; byte++) seen.add(regexes.derive(at, byte));
+}
+
+let characters: Characters | undefined;
+
+function knownCharacters(): Characters {
+  characters ??= new Characters();
+  return characters;
+}
+
 /** JSON strings as expressions. "Canonical": as JSON.stringify writes it, so that each text has one spelling. */
 export class Strings {
-  readonly regexes = new Regexes();
+  private readonly base = knownCharacters();
+  readonly regexes = new Regexes(this.base.regexes);
   readonly emptiness = new Emptiness(this.regexes);
-  /** One character that needs no escape. */
-  readonly plain = utf8(this.regexes, PLAIN);
-  /** One character, canonical. */
-  readonly canonical = this.regexes.or(this.plain, this.escapes(ESCAPED));
-  /** One character, with any escape that JSON allows for a whole code point. */
-  readonly free = this.regexes.or(this.plain, this.anyEscape());
-  readonly quote = this.regexes.byte(0x22);
+  readonly canonical = this.base.canonical;
+  readonly free = this.base.free;
+  readonly quote = this.base.quote;
   private readonly patterns = new Map<string, Regex>();
-
-  /** Expressions of one character that match all plain ones. */
-  get plainUnits(): ReadonlySet<Regex> {
-    return new Set([this.canonical, this.free]);
-  }
 
   /** JSON.stringify(text). */
   literal(text: string): Regex {
@@ -61,39 +82,30 @@ export class Strings {
   }
 
   private spell(ranges: readonly Range[]): Regex {
-    return this.regexes.or(utf8(this.regexes, intersect(ranges, PLAIN)), this.escapes(ranges));
+    return this.regexes.or(utf8(this.regexes, intersect(ranges, PLAIN)), escapes(this.regexes, ranges));
   }
+}
 
-  private escapes(ranges: readonly Range[]): Regex {
-    const escaped: Regex[] = [];
-    for (const [low, high] of intersect(ranges, ESCAPED))
-      for (let point = low; point <= high; point++)
-        escaped.push(this.regexes.text(JSON.stringify(String.fromCodePoint(point)).slice(1, -1)));
-    return this.regexes.or(...escaped);
-  }
+function escapes(regexes: Regexes, ranges: readonly Range[]): Regex {
+  const escaped: Regex[] = [];
+  for (const [low, high] of intersect(ranges, ESCAPED))
+    for (let point = low; point <= high; point++)
+      escaped.push(regexes.text(JSON.stringify(String.fromCodePoint(point)).slice(1, -1)));
+  return regexes.or(...escaped);
+}
 
-  private anyEscape(): Regex {
-    const { regexes } = this;
-    const hex = regexes.or(regexes.range(0x30, 0x39), regexes.range(0x41, 0x46), regexes.range(0x61, 0x66));
-    const one = (chars: string) => regexes.or(...[...chars].map((char) => regexes.text(char)));
-    const tail = (count: number) => regexes.repeat(hex, count, count);
-    const notD = regexes.or(regexes.range(0x30, 0x39), one('ABCEFabcef'));
-    const bmp = regexes.or(
-      regexes.concat(notD, tail(3)),
-      regexes.sequence([one('Dd'), regexes.range(0x30, 0x37), tail(2)]),
-    );
-    const pair = [
-      one('Dd'),
-      one('89ABab'),
-      tail(2),
-      regexes.text('\\u'),
-      one('Dd'),
-      one('CDEFcdef'),
-      tail(2),
-    ];
-    const unicode = regexes.concat(regexes.text('u'), regexes.or(bmp, regexes.sequence(pair)));
-    return regexes.concat(regexes.text('\\'), regexes.or(one('"\\/bfnrt'), unicode));
-  }
+function anyEscape(regexes: Regexes): Regex {
+  const hex = regexes.or(regexes.range(0x30, 0x39), regexes.range(0x41, 0x46), regexes.range(0x61, 0x66));
+  const one = (chars: string) => regexes.or(...[...chars].map((char) => regexes.text(char)));
+  const tail = (count: number) => regexes.repeat(hex, count, count);
+  const notD = regexes.or(regexes.range(0x30, 0x39), one('ABCEFabcef'));
+  const bmp = regexes.or(
+    regexes.concat(notD, tail(3)),
+    regexes.sequence([one('Dd'), regexes.range(0x30, 0x37), tail(2)]),
+  );
+  const pair = [one('Dd'), one('89ABab'), tail(2), regexes.text('\\u'), one('Dd'), one('CDEFcdef'), tail(2)];
+  const unicode = regexes.concat(regexes.text('u'), regexes.or(bmp, regexes.sequence(pair)));
+  return regexes.concat(regexes.text('\\'), regexes.or(one('"\\/bfnrt'), unicode));
 }
 
 function intersect(a: readonly Range[], b: readonly Range[]): Range[] {

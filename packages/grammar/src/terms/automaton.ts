@@ -1,7 +1,8 @@
 import { GrammarError } from '../error.js';
-import { addAll, byteRange, hasByte } from '../regex/byte-set.js';
+import { addAll, type ByteSet, byteRange, hasByte } from '../regex/byte-set.js';
 import { Emptiness } from '../regex/empty.js';
 import { EMPTY, NOTHING, type Regex } from '../regex/regexes.js';
+import { Transitions } from '../regex/transitions.js';
 import { DONE, idOf, isRule, type Term, type Terms } from './terms.js';
 
 /** An id of a set of (expression in progress, rest) pairs. */
@@ -16,15 +17,14 @@ interface Items {
 
 const MAX_ITEMS = 20_000;
 const MAX_STATES = 2_000_000;
-const MAX_ROWS = 40_000; // 40 MB
+const MAX_KNOWN = 40_000_000; // bytes of transitions
 
 /** A deterministic automaton over bytes, built as it is walked. Its states stand for all parses of the text so far. */
 export class Automaton {
   readonly start: State;
   private readonly states: Items[] = [{ regexes: [], tails: [], accepting: false }];
   private readonly ids = new Map<string, State>();
-  private rows: (Int32Array | undefined)[] = [new Int32Array(256)];
-  private rowCount = 0;
+  private readonly known = new Transitions();
   private readonly emptiness: Emptiness;
 
   constructor(
@@ -44,27 +44,24 @@ export class Automaton {
   }
 
   step(state: State, byte: number): State {
-    const row = this.row(state);
-    const known = row[byte] as State;
-    return known >= 0 ? known : this.follow(state, byte, row);
+    const known = this.known.get(state, byte);
+    return known >= 0 ? known : this.follow(state, byte);
   }
 
-  /** The known transitions of a state, [256]; -1 is unknown: `step` finds it. */
-  row(state: State): Int32Array {
-    let row = this.rows[state];
-    if (!row) {
-      row = new Int32Array(256).fill(-1);
-      this.rows[state] = row;
-      this.rowCount++;
-    }
-    return row;
+  /** The state with other expressions in progress. */
+  changed(state: State, change: (regex: Regex) => Regex): State {
+    const { regexes, tails, accepting } = this.items(state);
+    const found = new Map<Regex, Term[]>();
+    regexes.forEach((regex, i) => {
+      push(found, change(regex), tails[i] as Term);
+    });
+    return this.intern(found, accepting);
   }
 
-  /** Frees transitions if there are many; they are found again on demand. Not to be called while rows are in use. */
+  /** Frees transitions if there are many; they are found again on demand. */
   trim(): void {
-    if (this.rowCount < MAX_ROWS) return;
-    this.rows = [new Int32Array(256)];
-    this.rowCount = 0;
+    if (this.known.size < MAX_KNOWN) return;
+    this.known.clear();
     this.terms.regexes.forget();
   }
 
@@ -72,8 +69,7 @@ export class Automaton {
   onlyByte(state: State): number | undefined {
     const { regexes, accepting } = this.items(state);
     if (accepting || regexes.length > 64) return undefined;
-    const cuts = byteRange(0, 0);
-    for (const regex of regexes) addAll(cuts, this.terms.regexes.cuts(regex));
+    const cuts = this.cuts(regexes);
     let only: number | undefined;
     for (let byte = 0; byte < 256; byte++) {
       if (!hasByte(cuts, byte) || this.step(state, byte) === DEAD) continue;
@@ -83,7 +79,7 @@ export class Automaton {
     return only;
   }
 
-  private follow(state: State, byte: number, row: Int32Array): State {
+  private follow(state: State, byte: number): State {
     const { regexes, tails } = this.items(state);
     const pairs: { regex: Regex; tail: Term }[] = [];
     for (let i = 0; i < regexes.length; i++) {
@@ -91,8 +87,14 @@ export class Automaton {
       if (regex !== NOTHING && !this.emptiness.isEmpty(regex)) pairs.push({ regex, tail: tails[i] as Term });
     }
     const next = pairs.length === 0 ? DEAD : this.make(pairs);
-    row[byte] = next;
+    this.known.set(state, byte, this.cuts(regexes), next);
     return next;
+  }
+
+  private cuts(regexes: readonly Regex[]): ByteSet {
+    const cuts = byteRange(0, 0);
+    for (const regex of regexes) addAll(cuts, this.terms.regexes.cuts(regex));
+    return cuts;
   }
 
   /** The state of all pairs, with what may begin at once where an expression may be empty. */

@@ -1,23 +1,33 @@
-import type { Regex } from '../regex/regexes.js';
+import { FarBounds } from '../regex/counts.js';
 import { type Automaton, DEAD, type State } from '../terms/automaton.js';
-import type { Trie } from './trie.js';
+import { ALL, type Kinds, OTHER } from './kinds.js';
+import { type Loop, Loops } from './loops.js';
 import { setBit, type Vocabulary } from './vocabulary.js';
 
 const MAX_CACHED = 256; // 5 MB with 151,936 tokens
+const SMALL_SUBTREE = 32; // nodes
 
 /** The masks of one grammar over one vocabulary. */
 export class Masks {
   private readonly cache = new Map<State, Uint32Array>();
-  private readonly rows: Int32Array[] = [];
+  /** By state: one with the same mask. */
+  private readonly same: State[] = [];
+  private readonly loops: Loops;
+  private readonly bounds: FarBounds;
 
   constructor(
     private readonly automaton: Automaton,
     private readonly vocabulary: Vocabulary,
-    private readonly plainUnits: ReadonlySet<Regex>,
-  ) {}
+  ) {
+    this.loops = new Loops(automaton);
+    this.bounds = new FarBounds(automaton.terms.regexes, vocabulary.deepest, (unit) =>
+      this.loops.isAny(unit),
+    );
+  }
 
   /** The tokens that may follow in `state`; read-only. */
-  of(state: State): Uint32Array {
+  of(place: State): Uint32Array {
+    const state = this.withoutFarBounds(place);
     const known = this.cache.get(state);
     if (known) {
       this.cache.delete(state); // kept in order of use
@@ -30,61 +40,69 @@ export class Masks {
     return mask;
   }
 
+  private withoutFarBounds(place: State): State {
+    const known = this.same[place];
+    if (known !== undefined) return known;
+    const state = this.automaton.changed(place, (regex) => this.bounds.without(regex));
+    this.same[place] = state;
+    return state;
+  }
+
   private compute(state: State): Uint32Array {
     this.automaton.trim();
-    const plain = this.plainCharacters(state);
+    const loop = this.loops.of(state);
     const mask =
-      plain > 0 ? this.vocabulary.plainMask(plain).slice() : new Uint32Array(this.vocabulary.words);
-    this.walk(plain > 0 ? this.vocabulary.rest : this.vocabulary.trie, state, mask);
+      loop.kinds === 0
+        ? new Uint32Array(this.vocabulary.words)
+        : this.vocabulary.maskOf(loop.kinds, loop.most).slice();
+    this.walk(state, loop, mask);
     if (this.automaton.isAccepting(state)) for (const token of this.vocabulary.endOfText) setBit(mask, token);
     for (const [token, twins] of this.vocabulary.twins)
       if (((mask[token >>> 5] as number) >>> (token & 31)) & 1) for (const twin of twins) setBit(mask, twin);
     return mask;
   }
 
-  /**
-   * The n for which the plain tokens allowed are exactly those of up to n characters; 0 if there is no such n. A state
-   * within a string of the form (character){m,n} has it, also if the string must differ from finitely many others.
-   */
-  private plainCharacters(state: State): number {
-    const { regexes } = this.automaton.items(state);
-    let most = 0;
-    for (const regex of regexes) most = Math.max(most, this.leadingCharacters(regex));
-    return most >= this.vocabulary.longest || regexes.length === 1 ? most : 0;
-  }
-
-  private leadingCharacters(regex: Regex): number {
-    const all = this.automaton.terms.regexes;
-    const conditions = all.conditions(regex);
-    let most = 0;
-    for (const condition of conditions) {
-      const repeat = all.leadingRepeat(condition);
-      const excluded = all.excluded(condition);
-      if (repeat && this.plainUnits.has(repeat.unit)) most = repeat.max;
-      else if (excluded === undefined || !all.isFinite(excluded)) return 0;
-    }
-    return conditions.length > 1 && most !== Infinity ? 0 : most;
-  }
-
-  private walk(trie: Trie, start: State, mask: Uint32Array): void {
-    const { bytes, ends, depths, tokens } = trie;
-    const { automaton, rows } = this;
-    rows[0] = automaton.row(start);
+  /** Adds the tokens that may follow `start`, but those in its `loop`: they are in the mask. */
+  private walk(start: State, loop: Loop, mask: Uint32Array): void {
+    const { bytes, ends, depths, tokens, kinds, lengths, others } = this.vocabulary.trie;
+    const isPlain = loop.kinds === ALL && loop.most >= this.vocabulary.deepest;
+    const next = (node: number) => (isPlain ? (others[node] as number) : node);
     const states = [start];
-    for (let node = 0; node < bytes.length; ) {
-      const depth = depths[node] as number;
-      const byte = bytes[node] as number;
-      let next = (rows[depth] as Int32Array)[byte] as State;
-      if (next < 0) next = automaton.step(states[depth] as State, byte);
-      if (next === DEAD) {
-        node = ends[node] as number;
+    for (let node = next(0); node < bytes.length; ) {
+      const end = ends[node] as number;
+      if (((kinds[node] as Kinds) & ~loop.kinds) === 0 && (lengths[node] as number) <= loop.most) {
+        node = next(end);
         continue;
       }
-      const token = tokens[node] as number;
-      if (token >= 0) mask[token >>> 5] = (mask[token >>> 5] as number) | (1 << (token & 31));
-      states[depth + 1] = next;
-      if ((ends[node] as number) > node + 1) rows[depth + 1] = automaton.row(next);
-      node++;
+      const depth = depths[node] as number;
+      const state = this.automaton.step(states[depth] as State, bytes[node] as number);
+      if (state === DEAD) {
+        node = next(end);
+      } else if (this.isWithinLoop(node, end, state)) {
+        this.addSubtree(node, end, mask);
+        node = next(end);
+      } else {
+        const token = tokens[node] as number;
+        if (token >= 0) setBit(mask, token);
+        states[depth + 1] = state;
+        node = next(node + 1);
+      }
     }
+  }
+
+  /** True if all that follows the node's byte is in a loop of `state`. Small subtrees are not asked: walking them costs less. */
+  private isWithinLoop(node: number, end: number, state: State): boolean {
+    if (end - node < SMALL_SUBTREE) return false;
+    const { restKinds, restLengths } = this.vocabulary.trie;
+    const kinds = restKinds[node] as Kinds;
+    if ((kinds & OTHER) !== 0) return false;
+    const loop = this.loops.of(state);
+    return (kinds & ~loop.kinds) === 0 && (restLengths[node] as number) <= loop.most;
+  }
+
+  private addSubtree(node: number, end: number, mask: Uint32Array): void {
+    const { firsts, order } = this.vocabulary.trie;
+    const last = firsts[end] as number;
+    for (let i = firsts[node] as number; i < last; i++) setBit(mask, order[i] as number);
   }
 }

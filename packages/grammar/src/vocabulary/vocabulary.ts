@@ -1,5 +1,9 @@
 import { GrammarError } from '../error.js';
-import { buildTrie, type Trie } from './trie.js';
+import type { Kinds } from './kinds.js';
+import { TokenIndex } from './token-index.js';
+import type { Trie } from './trie.js';
+
+const MAX_KIND_MASKS = 64; // 1.2 MB with 151,936 tokens
 
 export interface VocabularyOptions {
   /** Tokens that end the text: allowed where the grammar is complete. */
@@ -20,29 +24,38 @@ export class Vocabulary {
   /** 32-bit words of a mask: size / 32, rounded up. */
   readonly words: number;
   readonly endOfText: readonly number[];
-  /** All tokens. */
   readonly trie: Trie;
-  /** All tokens but those of plain string content. */
-  readonly rest: Trie;
-  /** The most characters of a token of plain string content. */
-  readonly longest: number;
+  /** The most bytes of a token. */
+  readonly deepest: number;
   /** Tokens with the same bytes as an earlier one, by that one. */
-  readonly twins = new Map<number, number[]>();
-  private readonly plain = new Map<number, Uint32Array>();
-  private readonly lengths: Int32Array; // characters; 0: not plain
+  readonly twins: ReadonlyMap<number, readonly number[]>;
+  private readonly kinds: Int32Array; // of each token
+  private readonly lengths: Int32Array; // characters of each token
+  private readonly kindMasks = new Map<string, Uint32Array>();
 
+  /** Takes half a second of 150,000 tokens; `Vocabulary.build` does the same in turns. */
   constructor(
     private readonly texts: readonly Uint8Array[],
     { endOfText }: VocabularyOptions,
+    indexed?: TokenIndex,
   ) {
     this.size = texts.length;
     this.words = Math.ceil(texts.length / 32);
     this.endOfText = checkEnds(endOfText, this.size);
-    const order = this.sorted();
-    this.lengths = Int32Array.from(texts, plainLength);
-    this.longest = this.lengths.reduce((most, length) => Math.max(most, length), 0);
-    this.trie = this.trieOf(order);
-    this.rest = this.trieOf(order.filter((token) => this.lengths[token] === 0));
+    const index = indexed ?? new TokenIndex(texts, this.endOfText);
+    if (!indexed) for (const _ of index.turns());
+    this.kinds = index.kinds;
+    this.lengths = index.lengths;
+    this.twins = index.twins;
+    this.trie = index.builder.build();
+    this.deepest = texts.reduce((most, { length }) => Math.max(most, length), 0);
+  }
+
+  /** The same in turns of a few milliseconds: other work of the event loop goes on meanwhile. */
+  static async build(texts: readonly Uint8Array[], options: VocabularyOptions): Promise<Vocabulary> {
+    const index = new TokenIndex(texts, checkEnds(options.endOfText, texts.length));
+    for (const _ of index.turns()) await new Promise<void>((resolve) => setTimeout(resolve));
+    return new Vocabulary(texts, options, index);
   }
 
   bytesOf(token: number): Uint8Array {
@@ -52,16 +65,18 @@ export class Vocabulary {
     return bytes;
   }
 
-  /** The mask of tokens that are 1 to `characters` plain characters of a JSON string; made at first use. */
-  plainMask(characters: number): Uint32Array {
-    const most = Math.min(characters, this.longest);
-    const known = this.plain.get(most);
+  /** The mask of tokens of up to `most` characters, all of `kinds`; read-only. */
+  maskOf(kinds: Kinds, most: number): Uint32Array {
+    const key = `${kinds},${most}`;
+    const known = this.kindMasks.get(key);
     if (known) return known;
     const mask = new Uint32Array(this.words);
-    this.lengths.forEach((length, token) => {
-      if (length > 0 && length <= most) setBit(mask, token);
-    });
-    this.plain.set(most, mask);
+    for (let token = 0; token < this.size; token++)
+      if (((this.kinds[token] as Kinds) & ~kinds) === 0 && (this.lengths[token] as number) <= most)
+        setBit(mask, token);
+    if (this.kindMasks.size >= MAX_KIND_MASKS)
+      this.kindMasks.delete(this.kindMasks.keys().next().value as string);
+    this.kindMasks.set(key, mask);
     return mask;
   }
 
@@ -83,32 +98,6 @@ export class Vocabulary {
     }
     return best && { ...best, isOpen: node < end };
   }
-
-  private trieOf(order: readonly number[]): Trie {
-    return buildTrie(
-      order.map((token) => this.texts[token] as Uint8Array),
-      order,
-    );
-  }
-
-  /** Tokens with text by their bytes; of equal ones the first, the others become twins. */
-  private sorted(): number[] {
-    const texts = this.texts;
-    const order: number[] = [];
-    const ends = new Set(this.endOfText);
-    for (let token = 0; token < texts.length; token++)
-      if ((texts[token] as Uint8Array).length > 0 && !ends.has(token)) order.push(token);
-    order.sort((a, b) => Buffer.compare(texts[a] as Uint8Array, texts[b] as Uint8Array) || a - b);
-    let kept = -1;
-    return order.filter((token) => {
-      if (kept >= 0 && Buffer.compare(texts[kept] as Uint8Array, texts[token] as Uint8Array) === 0) {
-        this.twins.set(kept, [...(this.twins.get(kept) ?? []), token]);
-        return false;
-      }
-      kept = token;
-      return true;
-    });
-  }
 }
 
 function checkEnds(tokens: readonly number[], size: number): readonly number[] {
@@ -116,24 +105,4 @@ function checkEnds(tokens: readonly number[], size: number): readonly number[] {
     if (!Number.isInteger(token) || token < 0 || token >= size)
       throw new GrammarError('BAD_TOKEN', `token ${token}`, `endOfText must be tokens below ${size}`);
   return [...tokens];
-}
-
-const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
-/** The characters of a text that needs no escape in a JSON string; 0 if it needs one, or is not whole UTF-8. */
-function plainLength(bytes: Uint8Array): number {
-  let points = 0;
-  let isAscii = true;
-  for (const byte of bytes) {
-    if (byte < 0x20 || byte === 0x22 || byte === 0x5c) return 0;
-    if (byte >= 0x80) isAscii = false;
-    if ((byte & 0xc0) !== 0x80) points++;
-  }
-  if (isAscii) return points;
-  try {
-    decoder.decode(bytes);
-    return points;
-  } catch {
-    return 0;
-  }
 }

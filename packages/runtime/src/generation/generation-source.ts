@@ -24,7 +24,7 @@ export interface GenerationSource {
   /** The checked and encoded prompt. Call after the options have been checked. */
   prompt(): Promise<Prompt>;
   /** What the text must be; undefined for any text. Throws BAD_OPTION, BAD_GRAMMAR, NO_TOKENIZER. */
-  constraint(): Constraint | undefined;
+  constraint(): Promise<Constraint | undefined>;
   /** The adapters of the call, until their end. Throws ADAPTER_NOT_FOUND, BAD_OPTION. */
   adapters(): AdapterLoan;
   /** The draft model, if the caller named one. Throws BAD_OPTION, DISPOSED. */

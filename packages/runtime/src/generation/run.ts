@@ -24,7 +24,6 @@ const perSecond = (count: number, ms: number): number => (ms > 0 && count > 0 ? 
 /** A running generation, from the first prompt token to the result. */
 export class Run<Value = unknown> {
   private readonly choice: TokenChoice;
-  private readonly constraint: Constraint | undefined;
   private readonly output: TextOutput;
   private readonly tokens: number[] = [];
   /** Tokens whose text has not been given out. */
@@ -46,19 +45,20 @@ export class Run<Value = unknown> {
   /** Checks options and prompt before anything is computed. */
   static async begin<Value>(source: GenerationSource, options: GenerateOptions): Promise<Run<Value>> {
     source.needLive();
-    return new Run<Value>(source, options, await source.prompt());
+    const prompt = await source.prompt();
+    return new Run<Value>(source, options, prompt, await source.constraint());
   }
 
   private constructor(
     private readonly source: GenerationSource,
     private readonly options: GenerateOptions,
     private readonly prompt: Prompt,
+    private readonly constraint: Constraint | undefined,
   ) {
     if (options.speculate) needExactRows(source.engine.backend);
     this.draft = source.draft();
     const choice = tokenChoice(options, source.vocabulary);
     for (const id of this.prompt.ids) choice.accept(id);
-    this.constraint = source.constraint();
     const allowed = this.constraint ? constrainedChoice(choice, this.constraint) : choice;
     const noting = options.logprobs === undefined ? undefined : logprobChoice(allowed, options.logprobs);
     this.choice = noting ?? allowed;

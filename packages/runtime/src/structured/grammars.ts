@@ -28,7 +28,7 @@ export interface CallsStructure {
 export class Grammars {
   private readonly compiled = new Map<string, Grammar>();
   /** By their marks. */
-  private readonly vocabularies = new Map<string, Vocabulary>();
+  private readonly vocabularies = new Map<string, Promise<Vocabulary>>();
 
   /** @param vocabulary number of logits */
   constructor(
@@ -40,15 +40,14 @@ export class Grammars {
    * The constraint of a call; undefined for any text.
    * @throws RuntimeError BAD_OPTION, BAD_GRAMMAR (what is wrong or not supported, and where), NO_TOKENIZER
    */
-  constraint(options: StructuredOptions, calls?: CallsStructure): Constraint | undefined {
-    if (calls) {
-      const vocabulary = this.vocabularyOf('toolChoice', calls.marks);
-      return new Constraint(this.kept('tools', calls.structure).matcher(vocabulary));
-    }
+  async constraint(options: StructuredOptions, calls?: CallsStructure): Promise<Constraint | undefined> {
     const name = structureOf(options);
-    return (
-      name && new Constraint(this.grammar(name, options[name]).matcher(this.vocabularyOf(name, noMarks)))
-    );
+    if (calls) return this.over(this.kept('tools', calls.structure), 'toolChoice', calls.marks);
+    return name && this.over(this.grammar(name, options[name]), name, noMarks);
+  }
+
+  private async over(grammar: Grammar, option: string, marks: ReadonlySet<number>): Promise<Constraint> {
+    return new Constraint(grammar.matcher(await this.vocabularyOf(option, marks)));
   }
 
   private grammar(name: keyof StructuredOptions, value: unknown): Grammar {
@@ -65,8 +64,8 @@ export class Grammars {
     return known;
   }
 
-  /** Made at the first use. */
-  private vocabularyOf(option: string, marks: ReadonlySet<number>): Vocabulary {
+  /** Made at the first use, in turns of the event loop. */
+  private vocabularyOf(option: string, marks: ReadonlySet<number>): Promise<Vocabulary> {
     const { tokenizer } = this;
     if (!tokenizer) throw new RuntimeError('NO_TOKENIZER', `${option} needs a model with a vocabulary`);
     if (tokenizer.eog.size === 0)
@@ -74,23 +73,32 @@ export class Grammars {
     const key = [...marks].join();
     const known = this.vocabularies.get(key);
     if (known) return known;
-    const made = new Vocabulary(this.texts(tokenizer, marks), { endOfText: [...tokenizer.eog] });
+    const made = this.build(tokenizer, marks);
     this.vocabularies.set(key, made);
     return made;
   }
 
-  /** The bytes of every logit's token; none for control tokens but `marks`, and for logits beyond the vocabulary. */
-  private texts(tokenizer: Tokenizer, marks: ReadonlySet<number>): Uint8Array[] {
-    const none = new Uint8Array(0);
-    const spelling = (id: number) => new TextEncoder().encode(tokenizer.tokenText(id));
-    return Array.from({ length: this.vocabulary }, (_, id) => {
-      if (marks.has(id)) return spelling(id);
-      return id >= tokenizer.vocabSize || tokenizer.isControl(id) ? none : tokenizer.tokenBytes(id);
-    });
+  private async build(tokenizer: Tokenizer, marks: ReadonlySet<number>): Promise<Vocabulary> {
+    const texts: Uint8Array[] = [];
+    while (texts.length < this.vocabulary) {
+      texts.push(this.text(tokenizer, marks, texts.length));
+      if (texts.length % textsPerTurn === 0) await turn();
+    }
+    return Vocabulary.build(texts, { endOfText: [...tokenizer.eog] });
+  }
+
+  /** The bytes of a logit's token; none for control tokens but `marks`, and for logits beyond the vocabulary. */
+  private text(tokenizer: Tokenizer, marks: ReadonlySet<number>, id: number): Uint8Array {
+    if (marks.has(id)) return new TextEncoder().encode(tokenizer.tokenText(id));
+    return id >= tokenizer.vocabSize || tokenizer.isControl(id)
+      ? new Uint8Array(0)
+      : tokenizer.tokenBytes(id);
   }
 }
 
 const noMarks: ReadonlySet<number> = new Set();
+const textsPerTurn = 8_192; // a few milliseconds
+const turn = () => new Promise<void>((resolve) => setTimeout(resolve));
 
 type GrammarSource = keyof StructuredOptions | 'tools';
 
