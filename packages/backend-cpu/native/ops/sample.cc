@@ -58,9 +58,11 @@ double weight_of(const float* x, int64_t count, double highest) {
   return sum;
 }
 
-int32_t likeliest(const Call& call, const Floats& x, int64_t s) {
-  float highest;
-  return static_cast<int32_t>(call.kernels.argmax(x.row(s), x.width(), &highest));
+// The first element with the highest value: only its block is read.
+int32_t likeliest(const Call& call, const BlockRow& row, float highest) {
+  const int64_t block = std::find(row.maxima, row.maxima + row.blocks, highest) - row.maxima;
+  const int64_t start = block * BlockRow::block_width;
+  return static_cast<int32_t>(start + call.kernels.argmax(row.x + start, std::min(BlockRow::block_width, row.width - start), &highest));
 }
 
 // Scratch of one thread. All sums are in double precision.
@@ -183,7 +185,7 @@ void SampleOp::run(Call& call) {
     const Workspace work{reinterpret_cast<Candidate*>(own), reinterpret_cast<double*>(own + 2 * V), own + 4 * V};
     for (int64_t s = first; s < end; s++) {
       const Drawing drawing{{x.row(s), maxima + s * blocks, V, blocks}, draws[s], work};
-      if (draws[s].temperature == 0) y[s] = likeliest(call, x, s);
+      if (draws[s].temperature == 0) y[s] = likeliest(call, drawing.row, static_cast<float>(draws[s].highest));
       else y[s] = std::isfinite(draws[s].highest) ? drawing.token() : no_token;
     }
   });
