@@ -284,6 +284,13 @@ const kernelFaults: Readonly<Record<string, Fault>> = {
       strengths: replaced(memory(given.strengths), (v, i) => (i % 3 === 2 ? 0 : v)),
     })),
   ),
+  'logProbs takes the next token': ops(
+    /^logProbs: rows/,
+    operands('logProbs', (given) => ({
+      ...given,
+      tokens: replaced(memory(given.tokens), (token) => (token === 0 ? 1 : token)),
+    })),
+  ),
   'angles are computed in f32': ops(
     /^ropeTable: far/,
     afterwards('ropeTable', ([table], { positions, frequencies }) => {

@@ -67,6 +67,8 @@ export interface Ops {
   maskLogits(x: Tensor, bits: Tensor): Tensor;
   /** Lowers logits [S, V] of `tokens` [S, L] by `strengths` [S, 3]: repetition, presence, frequency. */
   penalise(x: Tensor, tokens: Tensor, strengths: Tensor): Tensor;
+  /** Logarithms of the probabilities of `tokens` [S, k] (−1: padding, −∞) by logits x [S, V] → [S, k]. */
+  logProbs(x: Tensor, tokens: Tensor): Tensor;
   /**
    * Draws one token per row of logits [S, V], as i32; −1 for a row without a token. `settings` [S, 4]: temperature,
    * top-k (0: all), top-p (1: all), ln min-p (−∞: all). `random` [R, 2]: words of random bits; row s uses

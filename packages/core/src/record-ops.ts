@@ -143,6 +143,7 @@ export const recordOps: Ops = {
   maskLogits: (x, bits) => record('maskLogits', x).record(coreOps.maskLogits, { x, bits })[0]!,
   penalise: (x, tokens, strengths) =>
     record('penalise', x).record(coreOps.penalise, { x, tokens, strengths })[0]!,
+  logProbs: (x, tokens) => record('logProbs', x).record(coreOps.logProbs, { x, tokens })[0]!,
   sample: (x, settings, random, draws) =>
     record('sample', x).record(coreOps.sample, { x, settings, random, draws })[0]!,
   gatherRows: (x, rows) => record('gatherRows', x).record(coreOps.gatherRows, { x, rows })[0]!,

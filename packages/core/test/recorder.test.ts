@@ -47,6 +47,7 @@ describe('each call records its op', () => {
     topK: [(s) => b.topK(x(s), 4), { k: 4 }],
     maskLogits: [(s) => b.maskLogits(x(s), indices(s, 3, 1))],
     penalise: [(s) => b.penalise(x(s), indices(s, 3, 2), input(s, 3, 3))],
+    logProbs: [(s) => b.logProbs(x(s), indices(s, 3, 2))],
     sample: [(s) => b.sample(x(s), input(s, 3, 4), indices(s, 5, 2), indices(s, 3))],
     gatherRows: [(s) => b.gatherRows(x(s), indices(s, 2))],
     cast: [(s) => b.cast(x(s), 'bf16'), { to: 2 }],

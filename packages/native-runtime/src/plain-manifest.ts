@@ -33,6 +33,7 @@ const plainOps = [
   'log10',
   'tanh',
   'sample',
+  'logProbs',
 ] as const satisfies readonly CoreOpName[];
 
 const supportOf = (op: string): OpSupport => ({

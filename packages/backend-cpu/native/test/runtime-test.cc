@@ -773,6 +773,8 @@ void reshaped_operands_are_refused() {
   run("penalise", {}, {in(right), tokens, in({S, 3}), out(right)});
   check.fails(Code::bad_argument, "y as x", [&] { run("penalise", {}, {in(right), tokens, in({S, 3}), out(wrong)}); });
   check.fails(Code::bad_argument, "strengths", [&] { run("penalise", {}, {in(right), tokens, in({3, S}), out(right)}); });
+  run("logProbs", {}, {in(right), tokens, out({S, 1})});
+  check.fails(Code::bad_argument, "y must be", [&] { run("logProbs", {}, {in(right), tokens, out({S, 2})}); });
   const Place random = in({S, 2}, DType::i32);
   run("sample", {}, {in(right), in({S, 4}), random, token, out({S}, DType::i32)});
   check.fails(Code::bad_argument, "settings", [&] { run("sample", {}, {in(right), in({1, 4 * S}), random, token, out({S}, DType::i32)}); });

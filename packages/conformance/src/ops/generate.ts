@@ -99,6 +99,12 @@ const penalise: Generator = (dice) => {
   };
 };
 
+const logProbs: Generator = (dice) => {
+  const [S, V, k] = [rows(dice), width(dice), dice.pick([0, 1, 7, 40])];
+  const tokens = Array.from({ length: S * k }, () => dice.int(-1, V - 1));
+  return { operands: { x: dice.normal([S, V], 4), tokens: ints(tokens, [S, k]) }, attributes: {} };
+};
+
 const sample: Generator = (dice) => {
   const [S, V, R] = [rows(dice), width(dice), dice.int(1, 20)];
   const settings = Array.from({ length: S }, () => [
@@ -216,6 +222,7 @@ const generators: Readonly<Record<CoreOpName | FusedOpName, Generator>> = {
   topK,
   maskLogits,
   penalise,
+  logProbs,
   sample,
   gatherRows: (dice) => {
     const T = dice.int(1, 20);

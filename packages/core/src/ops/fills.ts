@@ -32,6 +32,7 @@ export const fills = {
   ropeTable: 'host',
   sample: 'host',
   penalise: 'host',
+  logProbs: 'host',
   maskLogits: 'host',
   swiglu: ({ gate, up }, _attributes, emit) => emit(mul, { a: only(emit(silu, { x: gate! })), b: up! }),
   geglu: ({ gate, up }, _attributes, emit) =>

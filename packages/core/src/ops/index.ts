@@ -13,6 +13,7 @@ import { kvAppend } from './kv-append.js';
 import { l2Normalise } from './l2-normalise.js';
 import { layerNorm } from './layer-norm.js';
 import { linear } from './linear.js';
+import { logProbs } from './log-probs.js';
 import { log10 } from './log10.js';
 import { maskLogits } from './mask-logits.js';
 import { mul } from './mul.js';
@@ -64,6 +65,7 @@ export const coreOps = {
   log10,
   tanh,
   sample,
+  logProbs,
 } as const satisfies Record<string, AnyOp>;
 
 export type CoreOpName = keyof typeof coreOps;

@@ -44,6 +44,7 @@ constexpr Entry entries[] = {
     {Log10Op::index, gpu::log10},
     {TanhOp::index, gpu::tanh},
     {SampleOp::index, gpu::sample},
+    {LogProbsOp::index, gpu::log_probs},
     {AddRmsNormOp::index, gpu::add_rms_norm},
     {GateUpSwigluOp::index, gpu::gate_up_swiglu},
     {QkvLinearOp::index, gpu::qkv_linear},

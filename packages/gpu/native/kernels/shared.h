@@ -16,6 +16,7 @@
 #include "l2-normalise.h"
 #include "layer-norm.h"
 #include "linear-few.h"
+#include "log-probs.h"
 #include "log10.h"
 #include "mask-logits.h"
 #include "penalise.h"

@@ -2,6 +2,7 @@
 #include <map>
 
 #include "kernels/argmax.h"
+#include "kernels/log-probs.h"
 #include "kernels/mask-logits.h"
 #include "kernels/penalise.h"
 #include "kernels/top-k.h"
@@ -102,6 +103,47 @@ void penalise_finds_bad_tokens() {
     launched("penalise", 1, 32, Penalise{x.global(), strengths.global(), tokens.global(), y.global(), 5, 3, fault.global(), 7}, [&] {
       check(fault.values() == std::vector<int>{7, OUT_OF_RANGE}, "penalise accepts token %d", bad);
       check(y.values() == std::vector<float>{1, 2, 2, 4, 5}, "penalise with token %d", bad);
+    });
+  }
+}
+
+void log_probs_agrees(int V, int k) {
+  constexpr int S = 3;
+  std::vector<float> x = numbers(S * V, 11);
+  for (float& logit : x) logit *= 20;
+  if (V > 1) x[0] = -inf;
+  const std::vector<float> random = numbers(S * k, 12);
+  std::vector<int> tokens;
+  for (const float number : random) tokens.push_back(int(floor((number + 1) * 0.5 * (V + 1))) - 1);
+  const Array<float> input(x), output(static_cast<size_t>(S * k));
+  const Array<int> given(tokens), fault(std::vector<int>{0, 0});
+  const LogProbs args = {input.global(), given.global(), output.global(), V, k, fault.global(), 3};
+  launched("log_probs", S, 64, args, [&] {
+    const std::vector<float> y = output.values();
+    double worst = 0;
+    for (int s = 0; s < S; s++) {
+      const float* const row = &x[size_t(s * V)];
+      double sum = 0;
+      for (int v = 0; v < V; v++) sum += exp(double(row[v]));
+      for (int i = 0; i < k; i++) {
+        const int token = tokens[size_t(s * k + i)];
+        const double right = token < 0 ? -inf : row[token] - log(sum), got = y[size_t(s * k + i)];
+        const double apart = got == right ? 0 : fabs(got - right) / (1 + fabs(right));
+        worst = apart <= worst ? worst : apart;
+      }
+    }
+    check(worst < 1e-6, "log_probs of %d, %d tokens: %g away", V, k, worst);
+    check(fault.values()[0] == 0, "log_probs: a fault");
+  });
+}
+
+void log_probs_finds_bad_tokens() {
+  for (const int bad : {-2, 5, 2147483647}) {
+    const Array<float> x(std::vector<float>{0, 0, nan, 0, 0}), y(std::vector<float>{7, 7, 7});
+    const Array<int> tokens(std::vector<int>{-1, bad, 2}), fault(std::vector<int>{0, 0});
+    launched("log_probs", 1, 32, LogProbs{x.global(), tokens.global(), y.global(), 5, 3, fault.global(), 7}, [&] {
+      check(fault.values() == std::vector<int>{7, OUT_OF_RANGE}, "log_probs accepts token %d", bad);
+      check(y.values()[0] == -inf && y.values()[2] != y.values()[2], "log_probs of padding, and of a row with NaN");
     });
   }
 }
@@ -230,6 +272,10 @@ int main() {
   penalise_agrees(33, 200);
   penalise_agrees(1000, 500);
   penalise_finds_bad_tokens();
+  log_probs_agrees(1, 3);
+  log_probs_agrees(33, 200);
+  log_probs_agrees(5000, 21);
+  log_probs_finds_bad_tokens();
   sample_of_long_rows_agrees();
   sample_follows_many_numbers();
   sample_frequencies();

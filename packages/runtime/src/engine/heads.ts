@@ -6,13 +6,15 @@
  * - 'masked': as 'sampled', among the tokens that each row's mask allows
  * - 'penalised L': as 'masked', after penalties for up to L earlier tokens of each row
  * - 'biased L': as 'penalised L', after each row's logit bias
+ * - 'sampled noted' and so on: as without 'noted', and log-probabilities of the token and of the likeliest ones
  * - 'logits': all logits
  * - 'ranked': all logits, and the likeliest tokens in order; rows with any kind of choice can share the step
  */
 export type Head = 'none' | 'argmax' | DrawnHead | 'logits' | 'ranked';
 
 /** Heads with the op `sample`. */
-export type DrawnHead = 'sampled' | 'masked' | AdjustedHead;
+export type DrawnHead = PlainDrawnHead | `${PlainDrawnHead} noted`;
+type PlainDrawnHead = 'sampled' | 'masked' | AdjustedHead;
 /** Heads that change logits first. */
 type AdjustedHead = `penalised ${number}` | `biased ${number}`;
 
@@ -24,14 +26,17 @@ export interface HeadParts {
   readonly biases: boolean;
   /** L; 0: no penalties. */
   readonly recent: number;
+  /** Whether log-probabilities are found. */
+  readonly notes: boolean;
 }
 
 export function partsOf(head: Head): HeadParts {
-  const [name, recent = '0'] = head.split(' ') as [string, string?];
+  const [name, ...settings] = head.split(' ');
+  const recent = Number(settings.find((setting) => setting !== 'noted') ?? 0);
   const biases = name === 'biased';
   const penalises = biases || name === 'penalised';
   const masks = penalises || name === 'masked';
-  return { draws: masks || name === 'sampled', masks, biases, recent: Number(recent) };
+  return { draws: masks || name === 'sampled', masks, biases, recent, notes: settings.includes('noted') };
 }
 
 /** Sizes of L: steps with the same size share a captured step. */

@@ -1,4 +1,5 @@
-import { logprobsOf, type TokenLogprobs } from '../sampling/logprobs.js';
+import { logprobsOf, type TokenLogprob, type TokenLogprobs } from '../sampling/logprobs.js';
+import type { RowNotes } from './step-output.js';
 import type { TokenChoice } from './token-choice.js';
 
 /** A choice that notes log-probabilities. */
@@ -7,18 +8,25 @@ export interface LogprobChoice extends TokenChoice {
   readonly notes: TokenLogprobs[];
 }
 
-/** `choice`, with the log-probabilities of each token and of the `count` likeliest ones. All logits are read. */
+/** `choice`, with the log-probabilities of each token and of the `count` likeliest ones. */
 export function logprobChoice(choice: TokenChoice, count: number): LogprobChoice {
   const notes: TokenLogprobs[] = [];
   return {
     ...choice,
-    head: 'ranked',
-    draws: undefined,
+    notedTokens: count,
     notes,
     take(row) {
       const token = choice.take(row);
-      notes.push(logprobsOf(row.logits!, row.best, token, count));
+      notes.push(row.notes ? read(row.notes, token, count) : logprobsOf(row.logits!, row.best, token, count));
       return token;
     },
   };
+}
+
+function read({ chosen, tops, topLogprobs }: RowNotes, token: number, count: number): TokenLogprobs {
+  const top = Array.from(
+    tops.subarray(0, count),
+    (id, i): TokenLogprob => ({ token: id, logprob: topLogprobs[i]! }),
+  );
+  return { token, logprob: chosen, top };
 }

@@ -3,6 +3,7 @@ import { RuntimeError } from '../error.js';
 import { noToken } from '../sampling/draws.js';
 import { adjustedHead, type Head, mostRecent } from './heads.js';
 import type { Lease } from './lease.js';
+import { mostNoted } from './sampled-head.js';
 import type { RowOutput } from './step-output.js';
 import type { StepRows } from './step-rows.js';
 import type { TokenChoice } from './token-choice.js';
@@ -197,11 +198,19 @@ export class Member {
 export function headOf(members: readonly Member[], canDraw: boolean): SharedHead {
   const choices = members.flatMap(({ request }) => request.choice ?? []);
   if (choices.length === 0) return 'none';
-  const isPlain = ({ head, mask }: TokenChoice) => head === 'argmax' && !mask;
+  const isPlain = ({ head, mask, notedTokens }: TokenChoice) =>
+    head === 'argmax' && !mask && notedTokens === undefined;
   if (choices.every(isPlain)) return 'argmax';
   const isDrawn = (choice: TokenChoice) => choice.head === 'argmax' || choice.draws !== undefined;
   const recent = Math.max(...choices.map(({ adjustment }) => adjustment?.recent ?? 0));
-  if (!(canDraw && choices.every(isDrawn) && recent <= mostRecent)) return 'ranked';
+  const noted = Math.max(...choices.map(({ notedTokens }) => notedTokens ?? -1));
+  const fits = recent <= mostRecent && noted <= mostNoted;
+  if (!(canDraw && choices.every(isDrawn) && fits)) return 'ranked';
+  const head = drawnHead(choices, recent);
+  return noted < 0 ? head : `${head} noted`;
+}
+
+function drawnHead(choices: readonly TokenChoice[], recent: number) {
   const adjustments = choices.flatMap(({ adjustment }) => adjustment ?? []);
   if (adjustments.length > 0)
     return adjustedHead(

@@ -59,6 +59,23 @@ export function recordAdjustments(
   return masks ? backend.maskLogits(x, input('bits', [S, wordsOf(V)])) : x;
 }
 
+/** Most of the likeliest tokens whose log-probabilities a head notes: what OpenAI's API offers. */
+export const mostNoted = 20;
+
+/** Log-probabilities of the drawn tokens and of the likeliest ones. Shapes: [S, 1], [S, n], [S, n]. */
+export type NotedTensors = Readonly<Record<'chosen' | 'tops' | 'topLogprobs', Tensor>>;
+
+/** @param logits [S, V], as the model gives them; `tokens` [S] */
+export function recordNotes(backend: Backend, logits: Tensor, tokens: Tensor): NotedTensors {
+  const [S, V] = logits.shape as [number, number];
+  const { indices: tops } = backend.topK(logits, Math.min(mostNoted, V));
+  return {
+    chosen: backend.logProbs(logits, backend.view(tokens, [S, 1])),
+    tops,
+    topLogprobs: backend.logProbs(logits, tops),
+  };
+}
+
 /** Records the op `sample`: logits [S, V] → tokens [S]. */
 export function recordSample(backend: Backend, logits: Tensor, input: InputOf<SampleArrays>): Tensor {
   const S = logits.shape[0]!;

@@ -13,6 +13,8 @@ export interface TokenChoice {
   readonly sampler?: Sampler;
   /** Present where the device can draw the same tokens as the sampler. */
   readonly draws?: Draws | undefined;
+  /** How many of the likeliest tokens' log-probabilities are wanted; absent: none, nor the token's own. */
+  readonly notedTokens?: number;
   /** What the device changes of the logits before it draws; absent: nothing. */
   readonly adjustment?: Adjustment | undefined;
   /** One bit per token, as the op `maskLogits` reads them: may it be chosen? Absent: every token. */

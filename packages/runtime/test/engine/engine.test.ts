@@ -4,6 +4,7 @@ import { type LanguageModel, loadLanguageModel, openModelFile } from '@quern/mod
 import { Engine } from '../../src/engine/engine.js';
 import { ForwardSteps } from '../../src/engine/forward-steps.js';
 import type { Lease } from '../../src/engine/lease.js';
+import { logprobChoice } from '../../src/engine/logprob-choice.js';
 import { longestChain } from '../../src/engine/longest-chain.js';
 import type { RowOutput } from '../../src/engine/step-output.js';
 import { greedy, type TokenChoice, tokenChoice } from '../../src/engine/token-choice.js';
@@ -331,6 +332,43 @@ test('penalties and biases beside other rows: the device chooses, as JavaScript 
   const alone = [];
   for (const each of options) alone.push(...(await run([onDevice(choose(each))])));
   expect(alone).toEqual(wanted);
+});
+
+test('log-probabilities beside other rows: the device finds them, as JavaScript would', async () => {
+  const cache = contiguousKvCache(backend, { ...shape, sequences: 4 });
+  using it = await prefilled(cache);
+  const { engine, first } = it;
+  const options: readonly SamplingOptions[] = [
+    { temperature: 0 },
+    { temperature: 1.4, seed: 5 },
+    { temperature: 1.2, seed: 6, frequencyPenalty: 2, logitBias: { 5: 2 } },
+  ];
+  const run = async (change: (choice: TokenChoice) => TokenChoice) => {
+    const choices = options.map((each, i) =>
+      logprobChoice(change(tokenChoice(each, model.config.vocabulary)), 3 * i),
+    );
+    const leases = choices.map(() => engine.lease({ reuse: false }));
+    for (const lease of leases) await engine.prefill(lease, prompt, greedy, {});
+    await Promise.all(choices.map((choice, i) => oneByOne(engine, leases[i]!, first, 6, choice)));
+    for (const lease of leases) engine.release(lease);
+    return choices.map(({ notes }) => notes);
+  };
+  const inJavaScript = await run((choice) => ({ ...choice, head: 'ranked', draws: undefined }));
+  const onDevice = await run((choice) => ({
+    ...choice,
+    take(row) {
+      expect(row.logits).toBeUndefined();
+      return choice.take(row);
+    },
+  }));
+  const tokensOf = (notes: typeof onDevice) =>
+    notes.map((row) => row.map(({ token, top }) => [token, ...top.map((each) => each.token)]));
+  const valuesOf = (notes: typeof onDevice) =>
+    notes.flat().flatMap(({ logprob, top }) => [logprob, ...top.map((each) => each.logprob)]);
+  expect(tokensOf(onDevice)).toEqual(tokensOf(inJavaScript));
+  expect(onDevice.map((row) => row[0]!.top.length)).toEqual([0, 3, 6]);
+  for (const [i, value] of valuesOf(onDevice).entries())
+    expect(value).toBeCloseTo(valuesOf(inJavaScript)[i]!, 4);
 });
 
 test('logits without a possible token: an error; the sequence is unchanged', async () => {

@@ -3,6 +3,7 @@
 
 #include "gpu/ops/ops.h"
 #include "kernels/argmax.h"
+#include "kernels/log-probs.h"
 #include "kernels/map.h"
 #include "kernels/mask-logits.h"
 #include "kernels/penalise.h"
@@ -103,6 +104,14 @@ void penalise(const OpCall& op) {
   op.launch("penalise", x.rows(), threads,
             Penalise{x.data, strengths.data, op.ids(PenaliseOp::TOKENS), y.data, op.small(x.width()), op.small(tokens.shape[1]),
                      op.fault, op.index});
+}
+
+void log_probs(const OpCall& op) {
+  const quern::Floats x = op.floats(LogProbsOp::X, 2), y = op.floats(LogProbsOp::Y, 2);
+  const int64_t S = x.shape[0], k = y.width();
+  op.need(y.shape[0] == S && op.operand(LogProbsOp::TOKENS).count == S * k, "tokens and y must be [S, k]");
+  op.launch("log_probs", S, threads,
+            LogProbs{x.data, op.ids(LogProbsOp::TOKENS), y.data, op.small(x.width()), op.small(k), op.fault, op.index});
 }
 
 void sample(const OpCall& op) {

@@ -23,6 +23,7 @@ void argmax(const OpCall& op);
 void top_k(const OpCall& op);
 void mask_logits(const OpCall& op);
 void penalise(const OpCall& op);
+void log_probs(const OpCall& op);
 void gather_rows(const OpCall& op);
 void cast(const OpCall& op);
 void expert_linear(const OpCall& op);

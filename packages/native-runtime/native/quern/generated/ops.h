@@ -242,11 +242,18 @@ struct SampleOp {
   static void run(Call& call);
 };
 
+// logProbs(x, tokens) → y
+struct LogProbsOp {
+  enum Operands : int { X, TOKENS, Y };
+  static constexpr int32_t index = 31; // in op_table
+  static void run(Call& call);
+};
+
 // addRmsNorm(a, b, w) → sum, y
 struct AddRmsNormOp {
   enum Operands : int { A, B, W, SUM, Y };
   enum Attributes : int { EPS };
-  static constexpr int32_t index = 31; // in op_table
+  static constexpr int32_t index = 32; // in op_table
   static void run(Call& call);
 };
 
@@ -254,7 +261,7 @@ struct AddRmsNormOp {
 struct GateUpSwigluOp {
   enum Operands : int { X, GATE, UP, Y };
   enum Attributes : int { BATCH_INVARIANT };
-  static constexpr int32_t index = 32; // in op_table
+  static constexpr int32_t index = 33; // in op_table
   static void run(Call& call);
 };
 
@@ -262,7 +269,7 @@ struct GateUpSwigluOp {
 struct QkvLinearOp {
   enum Operands : int { X, Q, K, V, Q_BIAS, K_BIAS, V_BIAS, YQ, YK, YV };
   enum Attributes : int { BATCH_INVARIANT };
-  static constexpr int32_t index = 33; // in op_table
+  static constexpr int32_t index = 34; // in op_table
   static void run(Call& call);
 };
 
@@ -270,14 +277,14 @@ struct QkvLinearOp {
 struct QkNormRopeAppendOp {
   enum Operands : int { Q, K, V, Q_NORM, K_NORM, TABLE, SLOTS, K_CACHE, V_CACHE, Y };
   enum Attributes : int { EPS, LAYOUT };
-  static constexpr int32_t index = 34; // in op_table
+  static constexpr int32_t index = 35; // in op_table
   static void run(Call& call);
 };
 
 // linearArgmax(x, w) → y
 struct LinearArgmaxOp {
   enum Operands : int { X, W, Y };
-  static constexpr int32_t index = 35; // in op_table
+  static constexpr int32_t index = 36; // in op_table
   static void run(Call& call);
 };
 
@@ -285,7 +292,7 @@ struct LinearArgmaxOp {
 struct MoeOp {
   enum Operands : int { X, ROUTER, GATE, UP, DOWN, RESIDUAL, Y };
   enum Attributes : int { CHOSEN, RENORMALISE };
-  static constexpr int32_t index = 36; // in op_table
+  static constexpr int32_t index = 37; // in op_table
   static void run(Call& call);
 };
 
@@ -293,7 +300,7 @@ struct MoeOp {
 struct AddLayerNormOp {
   enum Operands : int { A, B, W, BIAS, SUM, Y };
   enum Attributes : int { EPS };
-  static constexpr int32_t index = 37; // in op_table
+  static constexpr int32_t index = 38; // in op_table
   static void run(Call& call);
 };
 
@@ -301,7 +308,7 @@ struct AddLayerNormOp {
 struct BiasGeluOp {
   enum Operands : int { X, W, BIAS, Y };
   enum Attributes : int { FORM, BATCH_INVARIANT };
-  static constexpr int32_t index = 38; // in op_table
+  static constexpr int32_t index = 39; // in op_table
   static void run(Call& call);
 };
 
@@ -338,6 +345,7 @@ struct BiasGeluOp {
   X(Log10Op) \
   X(TanhOp) \
   X(SampleOp) \
+  X(LogProbsOp) \
   X(AddRmsNormOp) \
   X(GateUpSwigluOp) \
   X(QkvLinearOp) \
@@ -478,6 +486,10 @@ inline constexpr OpSpec op_table[] = {
       {"settings", OperandKind::tensor, false, false},
       {"random", OperandKind::tensor, false, false},
       {"draws", OperandKind::tensor, false, false},
+      {"y", OperandKind::tensor, false, true}}},
+    {31, "logProbs", 0, 2, 3,
+     {{"x", OperandKind::tensor, false, false},
+      {"tokens", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
     {64, "addRmsNorm", 1, 3, 5,
      {{"a", OperandKind::tensor, false, false},

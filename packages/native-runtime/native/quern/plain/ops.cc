@@ -39,6 +39,7 @@ static constexpr auto table = [] {
   ops[Log10Op::index] = log10;
   ops[TanhOp::index] = tanh;
   ops[SampleOp::index] = sample;
+  ops[LogProbsOp::index] = log_probs;
   return ops;
 }();
 

@@ -37,6 +37,7 @@ void conv1d(const OpView& op);
 void log10(const OpView& op);
 void tanh(const OpView& op);
 void sample(const OpView& op);
+void log_probs(const OpView& op);
 
 using PlainOp = void (*)(const OpView& op);
 // The op of a row of op_table. Throws UNSUPPORTED for fused ops: they have no plain form.
