@@ -110,6 +110,7 @@ void log_probs(const OpCall& op) {
   const quern::Floats x = op.floats(LogProbsOp::X, 2), y = op.floats(LogProbsOp::Y, 2);
   const int64_t S = x.shape[0], k = y.width();
   op.need(y.shape[0] == S && op.operand(LogProbsOp::TOKENS).count == S * k, "tokens and y must be [S, k]");
+  if (k == 0) return;
   op.launch("log_probs", S, threads,
             LogProbs{x.data, op.ids(LogProbsOp::TOKENS), y.data, op.small(x.width()), op.small(k), op.fault, op.index});
 }
