@@ -1,11 +1,10 @@
 import { EMPTY, type Regex, type Regexes } from './regexes.js';
 
-/** A counted expression at the front of another one: unit{min,max}, then `tail`. */
+/** unit{min,max} */
 export interface Count {
   readonly unit: Regex;
   readonly min: number;
   readonly max: number;
-  readonly tail: Regex;
 }
 
 /**
@@ -13,24 +12,23 @@ export interface Count {
  * such a text may always go on. Undefined for other expressions.
  */
 export function frontCount(regexes: Regexes, regex: Regex): Count | undefined {
-  const { parts, tail } = conditionsOf(regexes, regex);
-  const counts = parts.filter((part) => !differsFromFew(regexes, part));
-  const [only = EMPTY] = counts;
-  return counts.length === 1
-    ? countOf(regexes, parts.length > 1 ? only : regexes.concat(only, tail))
-    : undefined;
+  const counts = conditionsOf(regexes, regex).filter((part) => !differsFromFew(regexes, part));
+  return counts.length === 1 ? regexes.repeated(regexes.split(counts[0] as Regex)[0]) : undefined;
 }
 
 /** True if the text must also differ from others. */
 export const isConditional = (regexes: Regexes, regex: Regex): boolean =>
-  conditionsOf(regexes, regex).parts.length > 1;
+  conditionsOf(regexes, regex).length > 1;
 
-/** Takes the ends off counts that a token cannot reach: states that differ in such counts only have the same mask. */
+/** Leaves out the ends of counts that no token can reach: states that differ only in such counts have the same mask. */
 export class FarBounds {
   private readonly known = new Map<Regex, Regex>();
   private readonly endlessOnes = new Map<Regex, Regex>();
 
-  /** @param bytes the most of a token */
+  /**
+   * @param bytes the most of a token
+   * @param isAnyCharacter whether each character of a string is one `unit`
+   */
   constructor(
     private readonly regexes: Regexes,
     private readonly bytes: number,
@@ -83,7 +81,10 @@ export class FarBounds {
     return count !== undefined && this.isAnyCharacter(count.unit);
   }
 
-  /** The bytes with which a text of another condition can always end. With twice as many as a token has, few excluded ones leave some. */
+  /**
+   * The bytes with which a text of another condition can always end after a token. Few excluded texts leave others where
+   * twice as many bytes fit.
+   */
   private needed(condition: Regex): number {
     return differsFromFew(this.regexes, condition)
       ? 2 * this.bytes
@@ -106,17 +107,10 @@ export class FarBounds {
   }
 }
 
-/** The parts of an intersection at the front, and what follows it; a single part for other expressions. */
-function conditionsOf(regexes: Regexes, regex: Regex): { parts: readonly Regex[]; tail: Regex } {
-  const [front, tail] = regexes.split(regex);
-  const parts = regexes.conditions(front);
-  return parts.length > 1 ? { parts, tail } : { parts: [regex], tail: EMPTY };
-}
-
-function countOf(regexes: Regexes, regex: Regex): Count | undefined {
-  const [front, tail] = regexes.split(regex);
-  const repeat = regexes.repeated(front);
-  return repeat && { ...repeat, tail };
+/** The parts of an intersection at the front; other expressions themselves. */
+function conditionsOf(regexes: Regexes, regex: Regex): readonly Regex[] {
+  const parts = regexes.conditions(regexes.split(regex)[0]);
+  return parts.length > 1 ? parts : [regex];
 }
 
 function differsFromFew(regexes: Regexes, condition: Regex): boolean {
