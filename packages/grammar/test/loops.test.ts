@@ -98,6 +98,16 @@ const schemas: [object | boolean, string][] = [
     '{"xa":1',
   ],
   [true, '{"a":["b'],
+  // lengths that leave one way only, which a token's length does not tell
+  [string({ minLength: 118, maxLength: 120, pattern: '^((a{56})*|(b{40})*)$' }), '"b'],
+  [
+    string({
+      maxLength: 100,
+      pattern: '^(a(b{10})*|c)$',
+      not: { enum: [...'0123456789'].map((_, i) => `a${'b'.repeat(10 * i)}`) },
+    }),
+    '"a',
+  ],
   ...[41, 60, 85, 110, 300].flatMap((maxLength): [object, string][] => [
     [string({ maxLength, pattern: '^(\\S+\\s+){0,9}\\S+$' }), '"ab c 1'],
     [string({ maxLength, pattern: '^(a|b{60})$' }), '"bb'],

@@ -64,6 +64,10 @@ export class FarBounds {
     return this.endless(regex, this.bytes);
   }
 
+  /**
+   * The length of a string beside other conditions. Its end is left out where it cannot matter: some text that meets the
+   * other conditions is short enough after any token. That is known of expressions alone, and of few excluded texts alone.
+   */
   private changeConditions(regex: Regex): Regex {
     const { regexes } = this;
     const parts = regexes.conditions(regex);
@@ -71,24 +75,20 @@ export class FarBounds {
     const [count = EMPTY] = counted;
     if (counted.length !== 1) return regex;
     const others = parts.filter((part) => part !== count);
-    const far = Math.max(...others.map((part) => this.needed(part)));
-    return regexes.and(this.endless(count, far), ...others.map((part) => this.withoutEnds(part)));
+    const excluding = others.filter((part) => differsFromFew(regexes, part));
+    if (excluding.length === others.length)
+      return regexes.and(this.endless(count, 2 * this.bytes), ...others);
+    if (excluding.length > 0 || regexes.repeated(count)?.min !== 0) return regex;
+    const longest = Math.max(...others.map((part) => regexes.span(part)));
+    return regexes.and(
+      this.endless(count, this.bytes + longest),
+      ...others.map((part) => this.withoutEnds(part)),
+    );
   }
 
-  /** Any characters, counted: the length of a string. Other conditions cannot exclude what such a count allows. */
   private isCount(regex: Regex): boolean {
     const count = this.regexes.repeated(regex);
     return count !== undefined && this.isAnyCharacter(count.unit);
-  }
-
-  /**
-   * The bytes with which a text of another condition can always end after a token. Few excluded texts leave others where
-   * twice as many bytes fit.
-   */
-  private needed(condition: Regex): number {
-    return differsFromFew(this.regexes, condition)
-      ? 2 * this.bytes
-      : this.bytes + this.regexes.span(condition);
   }
 
   /** A count that no token can complete begins as a smaller one does. Not within other conditions: they may exclude one of both. */
