@@ -81,6 +81,36 @@ export const BUILTIN_TEMPLATES = {
     {{- '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}
 {%- endif %}`,
 
+  mistral: `
+{%- set system = '' %}
+{%- if messages[0].role == 'system' %}
+    {%- set system = messages[0].content + '\\n\\n' %}
+    {%- set messages = messages[1:] %}
+{%- endif %}
+{%- set question = namespace(last=-1) %}
+{%- for message in messages %}
+    {%- set question.last = loop.index0 if message.role == 'user' else question.last %}
+{%- endfor %}
+{{- bos_token }}
+{%- for message in messages %}
+    {%- if message.role == 'user' %}
+        {{- '[AVAILABLE_TOOLS] ' + tools | tojson + '[/AVAILABLE_TOOLS]' if tools and loop.index0 == question.last }}
+        {{- '[INST] ' + (system if loop.index0 == question.last else '') + message.content + '[/INST]' }}
+    {%- elif message.role == 'tool' %}
+        {{- '[TOOL_RESULTS] {"content": ' + message.content | tojson }}
+        {{- ', "call_id": ' + (message.tool_call_id or '') | tojson + '}[/TOOL_RESULTS]' }}
+    {%- else %}
+        {{- ' ' + message.content if message.content }}
+        {%- for call in message.tool_calls or [] %}
+            {{- '[TOOL_CALLS] [' if loop.first else ', ' }}
+            {{- '{"name": ' + call.function.name | tojson + ', "arguments": ' + call.function.arguments | tojson }}
+            {{- ', "id": ' + call.id | tojson if call.id }}
+            {{- '}]' if loop.last else '}' }}
+        {%- endfor %}
+        {{- eos_token }}
+    {%- endif %}
+{%- endfor %}`,
+
   gemma: `
 {{- bos_token }}
 {%- set system = '' %}
@@ -121,6 +151,7 @@ export const builtinTemplates = [
   'chatml',
   'llama2',
   'llama3',
+  'mistral',
   'gemma',
   'phi3',
   'phi4-mini',

@@ -102,7 +102,7 @@ export interface LoadOptions {
    */
   readonly mmap?: boolean | undefined;
   /**
-   * In place of the model's own template: a builtin ('chatml', 'llama2', 'llama3', 'gemma', 'phi3', 'phi4-mini'), or
+   * In place of the model's own template: a builtin ('chatml', 'llama2', 'llama3', 'mistral', 'gemma', 'phi3', 'phi4-mini'), or
    * Jinja text.
    */
   readonly chatTemplate?: string | undefined;
@@ -243,7 +243,8 @@ export const loadSchema = {
   prefillChunk: { ...rules.whole(1, mostRows), about: 'most prompt tokens in one step', byDefault: 512 },
   chatTemplate: {
     ...rules.text,
-    about: "a builtin template ('chatml', 'llama2', 'llama3', 'gemma', 'phi3', 'phi4-mini'), or Jinja",
+    about:
+      "a builtin template ('chatml', 'llama2', 'llama3', 'mistral', 'gemma', 'phi3', 'phi4-mini'), or Jinja",
     absent: "the model's own",
   },
   resolveFrom: findBackendsSchema.resolveFrom,

@@ -33,6 +33,33 @@ describe('builtin templates', () => {
     );
   });
 
+  test('mistral: system message and tools come with the last question', () => {
+    const template = ChatTemplate.builtin('mistral', tokens);
+    expect(template.render(conversation)).toBe(
+      '<s>[INST]  Hi [/INST] Hello.</s>[INST] Be brief.\n\nBye[/INST]',
+    );
+    const call = {
+      id: 'abcdef123',
+      type: 'function',
+      function: { name: 'add', arguments: { a: 1 } },
+    } as const;
+    const tool = { type: 'function', function: { name: 'add', parameters: { type: 'object' } } } as const;
+    const rendered = template.render(
+      [
+        { role: 'user', content: 'Add' },
+        { role: 'assistant', content: '', tool_calls: [call, call] },
+        { role: 'tool', content: '"2"', tool_call_id: 'abcdef123' },
+      ],
+      { tools: [tool] },
+    );
+    const written = '{"name": "add", "arguments": {"a": 1}, "id": "abcdef123"}';
+    expect(rendered).toBe(
+      `<s>[AVAILABLE_TOOLS] [${'{"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}'}]` +
+        `[/AVAILABLE_TOOLS][INST] Add[/INST][TOOL_CALLS] [${written}, ${written}]</s>` +
+        '[TOOL_RESULTS] {"content": "\\"2\\"", "call_id": "abcdef123"}[/TOOL_RESULTS]',
+    );
+  });
+
   test('gemma: the system message starts the first user turn', () => {
     expect(ChatTemplate.builtin('gemma', { bosToken: '<bos>' }).render(conversation)).toBe(
       '<bos><start_of_turn>user\nBe brief.\n\nHi<end_of_turn>\n<start_of_turn>model\nHello.<end_of_turn>\n' +
