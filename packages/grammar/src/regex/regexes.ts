@@ -42,6 +42,7 @@ export class Regexes {
   private readonly ids: Map<string, Regex>;
   private readonly logic: number[];
   private readonly leasts: number[];
+  private readonly spans: (number | undefined)[] = [];
   private readonly cutSets: (ByteSet | undefined)[];
   private readonly derivatives: Transitions;
 
@@ -240,6 +241,20 @@ export class Regexes {
 
   /** The longest way to an end that a text may meet: its shortest rest has at most so many bytes. Infinity: not known. */
   span(regex: Regex): number {
+    const known = this.spans[regex];
+    if (known !== undefined) return known;
+    const span = this.findSpan(regex);
+    this.spans[regex] = span;
+    return span;
+  }
+
+  /** The excluded expression of a complement. */
+  excluded(regex: Regex): Regex | undefined {
+    const node = this.at(regex);
+    return node.kind === Kind.Not ? node.parts[0] : undefined;
+  }
+
+  private findSpan(regex: Regex): number {
     const { kind, parts, min } = this.at(regex);
     const [first = EMPTY, second = EMPTY] = parts;
     switch (kind) {
@@ -257,12 +272,6 @@ export class Regexes {
       default:
         return Infinity;
     }
-  }
-
-  /** The excluded expression of a complement. */
-  excluded(regex: Regex): Regex | undefined {
-    const node = this.at(regex);
-    return node.kind === Kind.Not ? node.parts[0] : undefined;
   }
 
   private isEverything(regex: Regex): boolean {
