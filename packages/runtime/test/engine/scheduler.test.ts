@@ -168,8 +168,8 @@ describe('prompts beside decoding', () => {
     for (let i = 0; i < 12; i++) await ask(7, { lease: held });
     await end;
     const mixed = device.steps.filter((rows) => rows.length > 1);
-    expect(tokens).toBeLessThan(6);
-    expect(mixed.length).toBeGreaterThan(2);
+    expect(tokens).toBeLessThan(10);
+    expect(mixed.length).toBeGreaterThan(6);
     expect(mixed.every((rows) => rows[0] === 7)).toBe(true);
     expect(mixed.flatMap((rows) => rows.slice(1))).toEqual(promptOf(60));
   });
