@@ -1,6 +1,8 @@
 // `node tools/measure/soak.mjs [MINUTES] [MODEL]`: random clients against a server in this process, 20 % of which leave and
 // 5 % send nonsense. Prints a row per minute; ends with status 1 where requests fail or hang, blocks stay taken, or memory
 // grows. Build first.
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { loadModel } from '../../packages/runtime/dist/index.js';
 import { serve } from '../../packages/server/dist/index.js';
 import { soak } from '../../packages/server/test/soak.mjs';
@@ -9,11 +11,13 @@ const [minutes = '30', path = 'demo'] = process.argv.slice(2);
 const model = await loadModel(path, { cache: 'paged', context: 512, sequences: 2, onNotice: () => {} });
 const server = await serve({ models: { model }, port: 0 });
 
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc'); // what is left has owners
 const megabytes = (bytes) => (bytes / 1e6).toFixed(0).padStart(8);
 const rows = [];
 
 function row(ends) {
-  global.gc?.();
+  collect();
   const { rss, heapUsed } = process.memoryUsage();
   const requests = Object.values(ends).reduce((sum, count) => sum + count, 0);
   const { preemptions, prefixHits, prefixQueries } = model.stats();
@@ -33,9 +37,19 @@ await server.close();
 const { ok, left, refused, busy, ...faults } = ends;
 const lost = model.stats().blocks - model.freeBlocks;
 const half = rows.slice(Math.floor(rows.length / 2));
-const growth = half.length > 2 ? (half.at(-1).rss - half[0].rss) / half.length / 1e6 : 0;
+const [heap, all] = ['heapUsed', 'rss'].map((name) => slope(half.map((row) => row[name])) / 1e6);
 console.log(
-  `faults: ${JSON.stringify(faults)}; hanging: ${hanging}; blocks not given back: ${lost}; growth in the second half: ${growth.toFixed(2)} MB per minute`,
+  `faults: ${JSON.stringify(faults)}; hanging: ${hanging}; blocks not given back: ${lost}; growth in the second half, MB per minute: ${heap.toFixed(2)} of the heap, ${all.toFixed(2)} of all`,
 );
 model.dispose();
-process.exit(Object.keys(faults).length > 0 || hanging > 0 || lost > 0 || growth > 1 ? 1 : 0);
+process.exit(Object.keys(faults).length > 0 || hanging > 0 || lost > 0 || heap > 0.5 || all > 3 ? 1 : 0);
+
+/** Of the line of least squares through equally spaced values. */
+function slope(values) {
+  const middle = (values.length - 1) / 2;
+  const [sum, square] = values.reduce(
+    ([xy, xx], value, x) => [xy + (x - middle) * value, xx + (x - middle) ** 2],
+    [0, 0],
+  );
+  return values.length > 2 ? sum / square : 0;
+}
