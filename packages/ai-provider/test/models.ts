@@ -12,21 +12,12 @@ import {
   makeSyntheticSpeechModel,
   type SpeechModel,
 } from '@quern/runtime';
+import { hermesTemplate } from '../../server/test/hermes-template.js';
 
 const demo = fileURLToPath(new URL('../../demo-model/model/quern-demo.gguf', import.meta.url));
 
-/** Of the family of Hermes and Qwen; knows tools and thoughts. */
-const template = `
-{%- for tool in tools or [] %}<tools>{{ tool | tojson }}</tools>
-Answer with <tool_call>
-{"name": …, "arguments": …}
-</tool_call>{% endfor %}
-{%- for message in messages %}{{ message.role }}: {{ message.content or '' }}
-{%- for call in message.tool_calls or [] %}<tool_call>{{ call.function | tojson }}</tool_call>{% endfor %}
-{% endfor %}{% if add_generation_prompt %}assistant: {% endif %}`;
-
 /** The demo model, in a cache for several calls. */
-export const loadDemo = (chatTemplate = template): Promise<Model> =>
+export const loadDemo = (chatTemplate = hermesTemplate): Promise<Model> =>
   loadModel(demo, {
     backend: 'cpu',
     cache: 'paged',

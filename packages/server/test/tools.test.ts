@@ -3,22 +3,13 @@ import Anthropic from '@anthropic-ai/sdk';
 import type { Model } from '@quern/runtime';
 import OpenAI from 'openai';
 import type { RunningServer } from '../src/index.js';
+import { hermesTemplate } from './hermes-template.js';
 import { loadDemo, serving } from './serving.js';
-
-/** A template of the family of Hermes and Qwen. */
-const template = `
-{%- for tool in tools or [] %}<tools>{{ tool | tojson }}</tools>
-Answer with <tool_call>
-{"name": …, "arguments": …}
-</tool_call>{% endfor %}
-{%- for message in messages %}{{ message.role }}: {{ message.content or '' }}
-{%- for call in message.tool_calls or [] %}<tool_call>{{ call.function | tojson }}</tool_call>{% endfor %}
-{% endfor %}{% if add_generation_prompt %}assistant: {% endif %}`;
 
 let model: Model;
 let server: RunningServer;
 beforeAll(async () => {
-  model = await loadDemo(4, { chatTemplate: template, context: 1024 });
+  model = await loadDemo(4, { chatTemplate: hermesTemplate, context: 1024 });
   server = await serving(model);
 });
 afterAll(async () => {

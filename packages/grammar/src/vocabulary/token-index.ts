@@ -11,6 +11,8 @@ export class TokenIndex {
   /** Tokens with the same bytes as an earlier one, by that one. */
   readonly twins = new Map<number, number[]>();
   readonly builder: TrieBuilder;
+  /** Tokens with text by their first two bytes. */
+  private readonly buckets = Array.from({ length: 1 << 16 }, (): number[] => []);
 
   constructor(
     private readonly texts: readonly Uint8Array[],
@@ -23,8 +25,9 @@ export class TokenIndex {
 
   /** Does the work; yields where other work may come between. */
   *turns(): Generator<void> {
+    yield* this.fillBuckets();
     let done = 0;
-    for (const bucket of this.buckets()) {
+    for (const bucket of this.buckets) {
       bucket.sort((a, b) => Buffer.compare(this.text(a), this.text(b)) || a - b);
       this.addSorted(bucket);
       done += bucket.length;
@@ -34,18 +37,14 @@ export class TokenIndex {
     }
   }
 
-  /** Tokens with text by their first two bytes, in order. */
-  private buckets(): number[][] {
-    const buckets: number[][] = [];
+  private *fillBuckets(): Generator<void> {
     const ends = new Set(this.endOfText);
-    this.texts.forEach((text, token) => {
-      if (text.length === 0 || ends.has(token)) return;
-      const key = ((text[0] as number) << 8) | (text[1] ?? 0);
-      const bucket = buckets[key];
-      if (bucket) bucket.push(token);
-      else buckets[key] = [token];
-    });
-    return buckets.filter((bucket) => bucket !== undefined);
+    for (let token = 0; token < this.texts.length; token++) {
+      if (token % TURN === 0) yield;
+      const text = this.text(token);
+      if (text.length === 0 || ends.has(token)) continue;
+      (this.buckets[((text[0] as number) << 8) | (text[1] ?? 0)] as number[]).push(token);
+    }
   }
 
   private addSorted(tokens: readonly number[]): void {

@@ -1,3 +1,4 @@
+import { yieldToEventLoop } from '@quern/core';
 import {
   compileChoices,
   compileGbnf,
@@ -82,7 +83,7 @@ export class Grammars {
     const texts: Uint8Array[] = [];
     while (texts.length < this.vocabulary) {
       texts.push(this.text(tokenizer, marks, texts.length));
-      if (texts.length % textsPerTurn === 0) await turn();
+      if (texts.length % textsPerTurn === 0) await yieldToEventLoop();
     }
     return Vocabulary.build(texts, { endOfText: [...tokenizer.eog] });
   }
@@ -98,7 +99,6 @@ export class Grammars {
 
 const noMarks: ReadonlySet<number> = new Set();
 const textsPerTurn = 8_192; // a few milliseconds
-const turn = () => new Promise<void>((resolve) => setTimeout(resolve));
 
 type GrammarSource = keyof StructuredOptions | 'tools';
 
