@@ -1,4 +1,4 @@
-import { QuernError } from '@quern/core';
+import { onAbort, QuernError } from '@quern/core';
 import type { Lease } from '../engine/lease.js';
 import { logprobChoice } from '../engine/logprob-choice.js';
 import { firstChoice, type TokenChoice, tokenChoice } from '../engine/token-choice.js';
@@ -46,7 +46,8 @@ export class Run<Value = unknown> {
   static async begin<Value>(source: GenerationSource, options: GenerateOptions): Promise<Run<Value>> {
     source.needLive();
     const prompt = await source.prompt();
-    return new Run<Value>(source, options, prompt, await source.constraint());
+    const constraint = await unlessAborted(source.constraint(), options.signal);
+    return new Run<Value>(source, options, prompt, constraint);
   }
 
   private constructor(
@@ -213,4 +214,13 @@ export class Run<Value = unknown> {
     const end = this.tokens.length; // all tokens have been given out
     return { text, tokens, ...(this.notes && { logprobs: this.logprobs.slice(end - tokens.length, end) }) };
   }
+}
+
+/** The value; undefined as soon as the signal is aborted: nothing is computed then. */
+function unlessAborted<T>(value: Promise<T>, signal: AbortSignal | undefined): Promise<T | undefined> {
+  if (!signal || signal.aborted) return value;
+  return new Promise((resolve, reject) => {
+    const end = onAbort(signal, () => resolve(undefined));
+    value.then(resolve, reject).finally(end);
+  });
 }

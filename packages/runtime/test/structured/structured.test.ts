@@ -39,6 +39,27 @@ describe.each(hasCpu ? ['cpu'] : ['reference'])('on backend %s', (backend) => {
     expect(Number.isInteger(age) && age >= 0 && age <= 120).toBe(true);
   });
 
+  test('an abort while the vocabulary is prepared ends that call alone; disposing, all', async () => {
+    const own = await loadModel(demo, { backend, context: 64, cache: 'paged', sequences: 2 });
+    const leaves = new AbortController();
+    const options = { maxTokens: 30, temperature: 0, choices: ['red', 'green'] };
+    const left = own.generate('The', { ...options, signal: leaves.signal }).result;
+    const stays = own.generate('The', options).result;
+    const refused = own.generate('The', { ...options, choices: [], signal: leaves.signal }).result;
+    await expect(refused).rejects.toMatchObject({ code: 'BAD_GRAMMAR' });
+    leaves.abort();
+    expect(await left).toMatchObject({ reason: 'abort', tokens: [] });
+    expect(['red', 'green']).toContain((await stays).text);
+    own.dispose();
+
+    const gone = await loadModel(demo, { backend, context: 64 });
+    const waiting = gone.generate('The', options).result;
+    const over = expect(waiting).rejects.toMatchObject({ code: 'DISPOSED' });
+    gone.dispose();
+    gone.dispose();
+    await over;
+  });
+
   test('a pattern, choices, a grammar', async () => {
     const text = async (options: GenerateOptions) =>
       (await model.generate('The', { temperature: 1, seed: 3, maxTokens: 60, ...options }).result).text;
