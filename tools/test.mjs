@@ -91,6 +91,7 @@ function generatedFiles() {
   for (const what of ['native-ops', 'native-formats', 'ops-doc', 'interfaces-doc', 'options-doc'])
     node(`tools/generate-${what}.mjs`, '--check');
   node('tools/gpu/metal-estimates.mjs', '--check');
+  node('tools/gpu/kernel-usage.mjs', '--check');
 }
 
 /** [name, act, with --all alone, the value of QUERN_DRAW in whose runs it takes part; absent: all] */
@@ -107,7 +108,6 @@ const parts = [
   ['native tests on emulated Arm', emulatedArm, true, '1'],
   ['native tests with sanitizers', () => run('sh', [nativeTest('sanitize.sh'), 'address']), true, '0'],
   ['emulated GPU', emulatedGpu, true],
-  ['registers of GPU kernels', () => node('tools/gpu/kernel-usage.mjs', '--check', '--also', '80'), true],
   ['packed packages', packedPackages, true],
   ['tests', jest],
 ];

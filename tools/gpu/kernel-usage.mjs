@@ -1,9 +1,9 @@
 // Registers, shared memory and spills of each kernel, as ptxas tells: the marked table of docs/cuda.md.
 //   node tools/gpu/kernel-usage.mjs [--arch 90a | all] [--also 80,120] [--check]
 // --also: architectures that are compiled too, and not in the table. Two at a time.
-// Fails if a kernel spills, if a hot one has a stack frame (an array indexed at run time), or if ptxas gives up on asynchronous tensor products (C7508, C7510, C7514 and others of them). --check: also if the table is stale. The
-// table names the hash of the code that it is of: --check compiles nothing where that is the same; otherwise, without nvcc, it says that
-// nothing was checked.
+// Fails if a kernel spills, if a hot one has a stack frame (an array indexed at run time), or if ptxas gives up on asynchronous tensor products (C7508, C7510, C7514 and others of them).
+// The table names the hash of the code that it is of. --check compiles nothing: it fails if the code has another hash.
+// Without nvcc the table cannot be written: --check then only says so.
 import { execFile, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ const every = ['80', '86', '89', '90a', '100', '120'];
 const { values: flags } = parseArgs({
   options: {
     arch: { type: 'string', default: '90a' },
-    also: { type: 'string', default: '' },
+    also: { type: 'string', default: '80' },
     check: { type: 'boolean', default: false },
   },
 });
@@ -184,28 +184,33 @@ function hashOfCode() {
 }
 
 const ofCode = `The code's hash: ${hashOfCode()}.`;
-if (flags.check && readFileSync(page, 'utf8').includes(ofCode)) {
-  console.log('kernel usage: the table of docs/cuda.md is of this code');
-  process.exit(0);
-}
-const version = nvccVersion();
-if (version === undefined) {
-  console.log('kernel usage: nvcc is not installed; the table of docs/cuda.md was not checked');
-  process.exit(flags.check ? 0 : 1);
-}
-const texts = await inPairs(compiled, compile);
-const usages = texts.map(usageOf).slice(0, architectures.length);
-const faults = compiled.flatMap((each, i) => faultsOf(each, texts[i], usageOf(texts[i])));
-for (const fault of faults) console.error(fault);
-const names = architectures.map((each) => `sm_${each}`).join(', ');
-const section = `By nvcc ${version} for ${names}. ${ofCode}\n\n${tableOf(usages)}\n\n${othersOf(usages)}`;
 const old = readFileSync(page, 'utf8');
-const fresh = replaceMarked(old, 'kernel-usage', section);
-if (!flags.check) writeFileSync(page, fresh);
-else if (!old.includes(`By nvcc ${version} for ${names}. `))
-  console.log(
-    `kernel usage: the table is of another nvcc or other architectures than ${version}, ${names}: not compared`,
-  );
-else if (fresh !== old) faults.push('stale');
-if (faults.includes('stale')) console.error('docs/cuda.md is stale: node tools/gpu/kernel-usage.mjs');
-process.exitCode = faults.length > 0 ? 1 : 0;
+const version = nvccVersion();
+
+function check() {
+  if (old.includes(ofCode)) return console.log('kernel usage: the table of docs/cuda.md is of this code');
+  if (version === undefined)
+    return console.log(
+      'kernel usage: docs/cuda.md has a table of other code; it takes nvcc to write it again',
+    );
+  console.error('docs/cuda.md is stale: node tools/gpu/kernel-usage.mjs');
+  process.exitCode = 1;
+}
+
+async function write() {
+  const texts = await inPairs(compiled, compile);
+  const usages = texts.map(usageOf).slice(0, architectures.length);
+  const faults = compiled.flatMap((each, i) => faultsOf(each, texts[i], usageOf(texts[i])));
+  for (const fault of faults) console.error(fault);
+  const names = architectures.map((each) => `sm_${each}`).join(', ');
+  const section = `By nvcc ${version} for ${names}. ${ofCode}\n\n${tableOf(usages)}\n\n${othersOf(usages)}`;
+  writeFileSync(page, replaceMarked(old, 'kernel-usage', section));
+  process.exitCode = faults.length > 0 ? 1 : 0;
+}
+
+if (flags.check) check();
+else if (version !== undefined) await write();
+else {
+  console.error('kernel usage: nvcc is not installed');
+  process.exitCode = 1;
+}
