@@ -10,7 +10,7 @@ export interface ChosenRows {
 }
 
 export interface StepLimits {
-  /** Most sequences of a step. */
+  /** Most sequences of a step, and most rows of those that decode. */
   readonly sequences: number;
   /** Most prompt tokens of a step. */
   readonly prefillChunk: number;
@@ -30,8 +30,8 @@ const fewestPromptRows = 8;
 const overdueMs = 10_000;
 
 /**
- * The rows of the next step: one token of every sequence that decodes, then tokens of prompts, as many as the time of a
- * step allows. Their sequences have room for them. Requests without rows wait: for blocks, or for another call that
+ * The rows of the next step: one token of every sequence that decodes, with its drafts; then tokens of prompts, as many
+ * as the time of a step allows. Their sequences have room for them. Requests without rows wait: for blocks, or for another call that
  * computes the same beginning.
  */
 export class RowChoice {
@@ -68,21 +68,26 @@ export class RowChoice {
   }
 
   private decodingRows(members: readonly Member[]): ChosenRows[] {
+    const { sequences, alone } = this.limits;
     const chosen: ChosenRows[] = [];
+    let rows = 0;
     for (const member of inOrder(members.filter(({ decodes }) => decodes))) {
-      if (chosen.length === this.limits.sequences) break;
-      const fits =
-        !this.limits.alone || chosen.length === 0 || isAdapted(chosen[0]!.member) === isAdapted(member);
-      if (fits && member.decodes) this.add(chosen, member, 1);
+      if (rows >= sequences) break;
+      const { outputs } = member;
+      const isFirst = chosen.length === 0;
+      const fits = isFirst || rows + outputs <= sequences;
+      const suits = !alone || isFirst || isAdapted(chosen[0]!.member) === isAdapted(member);
+      if (fits && suits && member.decodes && this.add(chosen, member, outputs)) rows += outputs;
     }
     return chosen;
   }
 
   private addPrompts(chosen: ChosenRows[], members: readonly Member[], now: number): ChosenRows[] {
     const prompts = members.filter((member) => !member.decodes && !member.computesAll);
-    let left = this.promptRows(chosen.length, prompts.length);
+    let left = this.promptRows(rowsOf(chosen), prompts.length);
     for (const member of prompts.sort(byTurn(now))) {
       if (left <= 0 || chosen.length === this.limits.sequences) break;
+      member.dropDrafts();
       const state = member.lease.started ? 'started' : this.begin(member);
       this.isFull = state === 'full';
       if (this.isFull) break; // nobody overtakes
@@ -133,6 +138,9 @@ export class RowChoice {
     return false;
   }
 }
+
+export const rowsOf = (chosen: readonly ChosenRows[]): number =>
+  chosen.reduce((sum, { count }) => sum + count, 0);
 
 /** Steps with adapters have other kernels. */
 const isAdapted = ({ lease }: Member): boolean => lease.adapters.length > 0;

@@ -5,7 +5,6 @@ import type { NoticeListener } from '../notice.js';
 import { batchRows } from './batch-rows.js';
 import type { ForwardStepsOptions } from './forward-options.js';
 import { ForwardSteps } from './forward-steps.js';
-import type { Head } from './heads.js';
 import type { Lease } from './lease.js';
 import type { TokensRequest } from './member.js';
 import { type LeaseOptions, Room } from './room.js';
@@ -149,26 +148,25 @@ export class Engine {
   }
 
   /**
+   * Most tokens that a call should draft now. `exactRows` rows cost little more than one, because the time goes into
+   * reading the weights; all calls share them. A call alone, or whose text must not depend on others: any number.
+   */
+  get mostDrafts(): number {
+    const { sharing } = this;
+    return sharing > 1 ? Math.floor(this.exactRows / sharing) - 1 : Number.POSITIVE_INFINITY;
+  }
+
+  /** Number of calls whose steps are shared: 1 where a text must not depend on others. */
+  get sharing(): number {
+    return this.options.batchInvariant ? 1 : this.room.holders.size;
+  }
+
+  /**
    * The n ≥ 1 tokens after the last of `request.ids`, in steps shared with concurrent requests. The lease then holds
-   * all of them but the last.
+   * all of them but the last. With drafts: the tokens up to the first that differs from its draft.
    */
   decode(request: TokensRequest): Promise<readonly number[]> {
     return this.scheduler.tokens(request);
-  }
-
-  /** Appends and computes `tokens`. `take` reads the rows; the next step overwrites them. */
-  compute<T>(
-    lease: Lease,
-    tokens: readonly number[],
-    head: Head,
-    take: (rows: readonly RowOutput[]) => T,
-    signal: AbortSignal | undefined,
-  ): Promise<T> {
-    return this.scheduler.beside(() =>
-      this.appending(lease, tokens, signal, (start) =>
-        this.steps.run([rowsOf(lease, start, tokens)], head, take, signal),
-      ),
-    );
   }
 
   /** Appends `ids` to the lease and gives the logits after each of them, [V] each. Rejects with BAD_LOGITS. */

@@ -45,8 +45,10 @@ export function forwardParts(
 }
 
 /** Whether the tokens of a step can be the ids of the next step: one row per sequence. */
-const chains = ({ ids, kvLengths }: ForwardArrays, head: Head): boolean =>
-  ids.length === kvLengths.length && (head === 'argmax' || head === 'sampled');
+const chains = ({ ids, kvLengths, lastRows }: ForwardArrays, head: Head): boolean =>
+  ids.length === kvLengths.length &&
+  ids.length === lastRows.length &&
+  (head === 'argmax' || head === 'sampled');
 
 /** Next step of a row: id = its token, position + 1, length + 1, slot from the position. */
 const chainRule = (

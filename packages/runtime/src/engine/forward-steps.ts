@@ -10,7 +10,7 @@ import { type Head, partsOf } from './heads.js';
 import { mixedArrays, writeMixed } from './mixed-arrays.js';
 import { type SampleArrays, sampleArrays, writeDraws } from './sampled-head.js';
 import { type RowOutput, readRows } from './step-output.js';
-import type { LogitsOf, StepRows } from './step-rows.js';
+import { type LogitsOf, outputsOf, type StepRows } from './step-rows.js';
 import { StepSet } from './step-set.js';
 import { sizeOf } from './step-times.js';
 
@@ -56,8 +56,8 @@ export class ForwardSteps {
   }
 
   /**
-   * Computes a batch of a recurring shape, with the same number of rows per sequence; captured where possible. `take`
-   * reads the rows; the next run overwrites them.
+   * Computes a batch of a recurring shape: all rows have an output, and the same number per sequence. Captured where
+   * possible. `take` reads the rows; the next run overwrites them.
    */
   run<T>(
     batch: readonly StepRows[],
@@ -90,8 +90,8 @@ export class ForwardSteps {
   }
 
   /**
-   * Computes rows of several sequences, in any numbers; `take` reads the last row of each. Steps with the same number
-   * of rows and sequences share a captured step; idle rows and sequences fill it up.
+   * Computes rows of several sequences, in any numbers; `take` reads the rows with outputs, sequence by sequence. Steps
+   * with the same numbers of rows, outputs and sequences share a captured step; idle ones fill it up.
    */
   mixed<T>(
     batch: readonly StepRows[],
@@ -105,9 +105,10 @@ export class ForwardSteps {
     const { capacity } = batch[0]!.sequence;
     if (rows > largestMixed || T - rows > capacity) return this.once(batch, head, of, take, signal);
     const S = sequenceSizes.find((size) => size > batch.length)!; // one sequence has the idle rows
+    const R = of === 'none' ? 0 : Math.max(S, sizeOf(outputsOf(batch)));
     return this.with(batch, ({ captured, k, stacks }) => {
-      const key = { key: `${head} ${S} ${T} ${k}`, rows: T, capture: 'second' } as const;
-      const recipe = () => this.recipeOf(mixedArrays(this.options, S, T, of), head, k, stacks);
+      const key = { key: `${head} ${S} ${T} ${R} ${k}`, rows: T, capture: 'second' } as const;
+      const recipe = () => this.recipeOf(mixedArrays(this.options, S, T, R), head, k, stacks);
       return captured.mixed.use(key, recipe, async (step) => {
         writeMixed(step, batch);
         await step.run(signal);
@@ -203,7 +204,7 @@ export class ForwardSteps {
     const arrays = {
       ...described,
       ids: Int32Array.from(batch.flatMap(({ tokens }) => tokens)),
-      lastRows: rowsWithLogits(described, of),
+      lastRows: rowsWithLogits(described, of, batch),
     };
     return this.recipeOf(arrays, head, k, stacks);
   }
@@ -215,11 +216,11 @@ export class ForwardSteps {
     stacks: StepPlace['stacks'],
   ): StepRecipe<ForwardArrays> {
     const { model } = this.options;
-    const [T, S] = [batch.ids.length, batch.kvLengths.length];
+    const [T, R] = [batch.ids.length, batch.lastRows.length];
     const arrays = {
       ...batch,
       ...adapterArrays(T, k),
-      ...sampleArrays(S, model.config.vocabulary, partsOf(head)),
+      ...sampleArrays(R, model.config.vocabulary, partsOf(head)),
       hidden: new Float32Array(model.parts.length > 1 ? T * model.config.width : 0),
     };
     return { arrays, parts: forwardParts(this.options, arrays, head, stacks) };
@@ -240,9 +241,18 @@ const runOf =
     return take(readRows(step, head));
   };
 
-function rowsWithLogits({ positions, lastRows }: BatchArrays, of: LogitsOf): Int32Array {
+function rowsWithLogits(
+  { positions, lastRows }: BatchArrays,
+  of: LogitsOf,
+  batch: readonly StepRows[],
+): Int32Array {
   if (of === 'all') return positions.map((_, row) => row);
-  return of === 'last' ? lastRows : new Int32Array(0);
+  if (of === 'none') return new Int32Array(0);
+  return Int32Array.from(
+    batch.flatMap(({ outputs = 1 }, s) =>
+      Array.from({ length: outputs }, (_, i) => lastRows[s]! - outputs + 1 + i),
+    ),
+  );
 }
 
 function write(step: RepeatedStep<ForwardArrays>, batch: readonly StepRows[], count: number): void {

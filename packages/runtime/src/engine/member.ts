@@ -13,6 +13,11 @@ export interface TokensRequest {
   readonly lease: Lease;
   /** Tokens to compute. The lease has none of them yet. */
   readonly ids: readonly number[];
+  /**
+   * How many of `ids`, at the end, are drafts: checked in the same step, each against the choice after the token before
+   * it. Default 0.
+   */
+  readonly drafts?: number | undefined;
   /** Chooses the tokens. Absent: only keys and values are computed, and the result is empty. */
   readonly choice: TokenChoice | undefined;
   /** Most tokens to return. */
@@ -42,6 +47,7 @@ export class Member {
   private stopListening: (() => void) | undefined;
   /** Tokens of the lease before the request. */
   private readonly before: number;
+  private drafts: number;
 
   constructor(
     readonly request: TokensRequest,
@@ -50,6 +56,7 @@ export class Member {
   ) {
     this.lease = request.lease;
     this.before = this.lease.tokens.length;
+    this.drafts = request.drafts ?? 0;
     for (const id of request.ids) this.lease.tokens.push(id);
   }
 
@@ -67,9 +74,21 @@ export class Member {
     return this.lease.started && this.lease.missing === 0;
   }
 
-  /** Whether one token is to be computed, and a call after it may go on in a chain. */
+  /** Number of its last rows with outputs: one, and one per draft. */
+  get outputs(): number {
+    return 1 + this.drafts;
+  }
+
+  /** Whether only rows with outputs are to be computed. */
   get decodes(): boolean {
-    return this.lease.started && this.lease.missing === 1 && this.request.choice !== undefined;
+    return this.lease.started && this.lease.missing === this.outputs && this.request.choice !== undefined;
+  }
+
+  /** Gives up the drafts: a call without blocks computes all its tokens again. */
+  dropDrafts(): void {
+    if (this.drafts === 0) return;
+    this.lease.truncate(this.lease.tokens.length - this.drafts);
+    this.drafts = 0;
   }
 
   /** Another call computes its beginning, or blocks are restored: no step can end it, so an abort does. */
@@ -105,28 +124,46 @@ export class Member {
   /** The next `count` rows of the sequence, from position `start` on. */
   rowsFrom(start: number, count: number): StepRows {
     const { sequence, tokens, adapters } = this.lease;
-    const { mask } = this;
+    const { mask, outputs } = this;
     const { draws, adjustment } = this.request.choice ?? {};
-    return { sequence, start, tokens: tokens.slice(start, start + count), draws, adjustment, mask, adapters };
+    const taken = tokens.slice(start, start + count);
+    return { sequence, start, tokens: taken, outputs, draws, adjustment, mask, adapters };
   }
 
-  /** Takes the rows of a step, up to position `computed`, and the output of the last one. Whether a token was chosen. */
-  settle(row: RowOutput | undefined, computed: number): boolean {
+  /**
+   * Takes the rows of a step, up to position `computed`, and their outputs. Returns the number of chosen tokens: with
+   * drafts, the lease then holds the right ones.
+   */
+  settle(outputs: readonly RowOutput[], computed: number): number {
     const { choice, onRows } = this.request;
     const { lease } = this;
     const rows = computed - lease.computed;
     lease.computed = computed;
     try {
       onRows?.(rows);
-      if (computed < lease.tokens.length) return false;
+      if (computed < lease.tokens.length) return 0;
       if (this.aborted) throw aborted();
-      this.end(choice ? [choice.take(row!)] : []);
-      return choice !== undefined;
+      const found = choice ? this.choose(choice, outputs) : [];
+      if (this.drafts > 0) lease.truncate(lease.tokens.length - this.drafts + found.length - 1);
+      this.end(found);
+      return found.length;
     } catch (error) {
       lease.computed = this.before;
       this.fail(error);
-      return false;
+      return 0;
     }
+  }
+
+  /** The tokens of its outputs, up to the first that differs from the draft. */
+  private choose(choice: TokenChoice, outputs: readonly RowOutput[]): number[] {
+    const first = this.lease.tokens.length - this.drafts;
+    const found: number[] = [];
+    for (const [i, row] of outputs.entries()) {
+      const token = choice.take(row);
+      found.push(token);
+      if (token !== this.lease.tokens[first + i]) break;
+    }
+    return found;
   }
 
   /**
@@ -202,13 +239,19 @@ export function headOf(members: readonly Member[], canDraw: boolean): SharedHead
     head === 'argmax' && !mask && notedTokens === undefined;
   if (choices.every(isPlain)) return 'argmax';
   const isDrawn = (choice: TokenChoice) => choice.head === 'argmax' || choice.draws !== undefined;
-  const recent = Math.max(...choices.map(({ adjustment }) => adjustment?.recent ?? 0));
+  const recent = Math.max(...members.map(recentOf));
   const noted = Math.max(...choices.map(({ notedTokens }) => notedTokens ?? -1));
   const fits = recent <= mostRecent && noted <= mostNoted;
   if (!(canDraw && choices.every(isDrawn) && fits)) return 'ranked';
   const head = drawnHead(choices, recent);
   return noted < 0 ? head : `${head} noted`;
 }
+
+/** Most earlier tokens that penalties of any of its rows count. */
+const recentOf = ({ request: { choice }, outputs }: Member): number => {
+  const recent = choice?.adjustment?.recent ?? 0;
+  return recent === 0 ? 0 : recent + outputs - 1;
+};
 
 function drawnHead(choices: readonly TokenChoice[], recent: number) {
   const adjustments = choices.flatMap(({ adjustment }) => adjustment ?? []);

@@ -3,14 +3,14 @@ import { writeRowAdapters } from './adapter-arrays.js';
 import type { ForwardArrays } from './forward-arrays.js';
 import type { ForwardStepsOptions } from './forward-options.js';
 import { writeDraws } from './sampled-head.js';
-import type { LogitsOf, StepRows } from './step-rows.js';
+import type { StepRows } from './step-rows.js';
 
-/** Inputs of a step for any T rows of fewer than S sequences. The last sequence has the idle rows. */
+/** Inputs of a step for any T rows of fewer than S sequences, R rows with outputs. The last sequence has the idle rows. */
 export function mixedArrays(
   { cache }: ForwardStepsOptions,
   S: number,
   T: number,
-  of: LogitsOf,
+  R: number,
 ): BatchArrays & { readonly ids: Int32Array } {
   return {
     ids: new Int32Array(T),
@@ -19,7 +19,7 @@ export function mixedArrays(
     kvLengths: new Int32Array(S),
     slots: new Int32Array(T).fill(-1),
     blockTable: new Int32Array(S * cache.maxBlocks),
-    lastRows: new Int32Array(of === 'none' ? 0 : S),
+    lastRows: new Int32Array(R),
   };
 }
 
@@ -31,7 +31,12 @@ export function writeMixed(step: RepeatedStep<ForwardArrays>, batch: readonly St
   const { arrays } = step;
   const T = arrays.ids.length;
   let t = 0;
-  for (let s = 0; s < batch.length; s++) t = writeSequence(step, batch[s]!, s, t);
+  let r = 0;
+  for (let s = 0; s < batch.length; s++) {
+    const { outputs = 1 } = batch[s]!;
+    t = writeSequence(step, batch[s]!, s, t);
+    if (arrays.lastRows.length > 0) for (let row = t - outputs; row < t; row++) arrays.lastRows[r++] = row;
+  }
   const S = arrays.kvLengths.length;
   arrays.cuSeqlens.fill(t, batch.length + 1, S);
   arrays.kvLengths.fill(0, batch.length, S - 1);
@@ -41,7 +46,7 @@ export function writeMixed(step: RepeatedStep<ForwardArrays>, batch: readonly St
     arrays.positions[row] = row - t;
     arrays.slots[row] = -1;
   }
-  arrays.lastRows.fill(T - 1, batch.length);
+  arrays.lastRows.fill(T - 1, r);
   step.write('ids', 'positions', 'cuSeqlens', 'kvLengths', 'slots', 'lastRows');
   if (arrays.settings.length > 0) writeDraws(step, batch, 1);
   if (arrays.places.length > 0) writeRowAdapters(step, batch);
@@ -59,7 +64,6 @@ function writeSequence(step: RepeatedStep<ForwardArrays>, rows: StepRows, s: num
   const end = t + tokens.length;
   arrays.cuSeqlens[s + 1] = end;
   arrays.kvLengths[s] = start + tokens.length;
-  arrays.lastRows[s] = end - 1;
   step.change('blockTable', sequence.blockTable, s * (arrays.blockTable.length / arrays.kvLengths.length));
   return end;
 }

@@ -6,7 +6,7 @@ import type { StepRows } from './step-rows.js';
 /** Settings that take the likeliest token. */
 const greedy = Float32Array.of(0, 0, 1, Number.NEGATIVE_INFINITY);
 
-/** Inputs of the op `sample` at the end of a step: S rows. */
+/** Inputs of the op `sample` at the end of a step: S rows with outputs. */
 export type SampleArrays = {
   /** [S, 4] */
   readonly settings: Float32Array;
@@ -83,40 +83,48 @@ export function recordSample(backend: Backend, logits: Tensor, input: InputOf<Sa
   return backend.sample(logits, input('settings', [S, 4]), random, input('draws'));
 }
 
+/** A row with an output. `at`: number of drafts before it in its sequence. */
+interface ChoosingRow {
+  readonly rows: Pick<StepRows, 'tokens' | 'outputs' | 'draws' | 'mask' | 'adjustment'>;
+  readonly at: number;
+}
+
+const choosingRows = (batch: readonly ChoosingRow['rows'][]): ChoosingRow[] =>
+  batch.flatMap((rows) => Array.from({ length: rows.outputs ?? 1 }, (_, at) => ({ rows, at })));
+
 /**
- * Writes settings, random words of the next `count` steps, masks, biases and penalties. A row without draws takes the likeliest token; a
- * row without a mask may choose every token.
+ * Writes settings, random words of the next `count` steps, masks, biases and penalties. A row without draws takes the
+ * likeliest token; a row without a mask may choose every token. The outputs of a sequence are successive draws.
  */
 export function writeDraws<Arrays extends StepArrays & SampleArrays>(
   step: RepeatedStep<Arrays>,
-  rows: readonly Pick<StepRows, 'draws' | 'mask' | 'adjustment'>[],
+  batch: readonly ChoosingRow['rows'][],
   count: number,
 ): void {
   const { random, draws: next } = step.arrays;
-  for (let s = 0; s < rows.length; s++) {
-    const { draws } = rows[s]!;
-    next[s] = s * longestChain;
-    step.change('settings', draws?.settings ?? greedy, 4 * s);
-    draws?.peek(random, 2 * next[s]!, count);
+  const choosing = choosingRows(batch);
+  for (const [r, { rows, at }] of choosing.entries()) {
+    next[r] = (r - at) * longestChain + at;
+    step.change('settings', rows.draws?.settings ?? greedy, 4 * r);
+    if (at === 0) rows.draws?.peek(random, 2 * next[r]!, Math.max(count, rows.outputs ?? 1));
   }
   step.write('random', 'draws');
-  if (step.arrays.bits.length > 0) writeMasks(step, rows);
-  if (step.arrays.bias.length > 0) writeBiases(step, rows);
-  if (step.arrays.recent.length > 0) writePenalties(step, rows);
+  if (step.arrays.bits.length > 0) writeMasks(step, choosing);
+  if (step.arrays.bias.length > 0) writeBiases(step, choosing);
+  if (step.arrays.recent.length > 0) writePenalties(step, choosing);
 }
 
 const everyToken = -1; // 32 bits
 
 function writeMasks<Arrays extends StepArrays & SampleArrays>(
   step: RepeatedStep<Arrays>,
-  rows: readonly Pick<StepRows, 'mask'>[],
+  choosing: readonly ChoosingRow[],
 ): void {
   const { bits, draws } = step.arrays;
   const words = bits.length / draws.length;
-  for (let s = 0; s < rows.length; s++) {
-    const into = bits.subarray(s * words, (s + 1) * words);
-    const { mask } = rows[s]!;
-    if (mask) into.set(mask);
+  for (const [r, { rows }] of choosing.entries()) {
+    const into = bits.subarray(r * words, (r + 1) * words);
+    if (rows.mask) into.set(rows.mask);
     else into.fill(everyToken);
   }
   step.write('bits');
@@ -124,30 +132,30 @@ function writeMasks<Arrays extends StepArrays & SampleArrays>(
 
 function writePenalties<Arrays extends StepArrays & SampleArrays>(
   step: RepeatedStep<Arrays>,
-  rows: readonly Pick<StepRows, 'adjustment'>[],
+  choosing: readonly ChoosingRow[],
 ): void {
   const { recent, strengths, draws } = step.arrays;
   const L = recent.length / draws.length;
-  for (let s = 0; s < rows.length; s++) {
-    const { adjustment } = rows[s]!;
-    const into = recent.subarray(s * L, (s + 1) * L);
-    into.fill(-1, adjustment?.writeRecent(into) ?? 0);
-    strengths.set(adjustment?.strengths ?? noPenalty, 3 * s);
+  for (const [r, { rows, at }] of choosing.entries()) {
+    const { tokens, outputs = 1, adjustment } = rows;
+    const into = recent.subarray(r * L, (r + 1) * L);
+    const first = tokens.length - outputs + 1; // of the drafts
+    into.fill(-1, adjustment?.writeRecent(into, tokens.slice(first, first + at)) ?? 0);
+    strengths.set(adjustment?.strengths ?? noPenalty, 3 * r);
   }
   step.write('recent', 'strengths');
 }
 
 function writeBiases<Arrays extends StepArrays & SampleArrays>(
   step: RepeatedStep<Arrays>,
-  rows: readonly Pick<StepRows, 'adjustment'>[],
+  choosing: readonly ChoosingRow[],
 ): void {
   const { bias, draws } = step.arrays;
   const V = bias.length / draws.length;
-  for (let s = 0; s < draws.length; s++) {
-    const into = bias.subarray(s * V, (s + 1) * V);
-    const wanted = rows[s]?.adjustment?.bias;
+  for (let r = 0; r < draws.length; r++) {
+    const into = bias.subarray(r * V, (r + 1) * V);
     into.fill(0);
-    for (const [token, value] of wanted ?? []) into[token] = value;
+    for (const [token, value] of choosing[r]?.rows.adjustment?.bias ?? []) into[token] = value;
   }
   step.write('bias');
 }

@@ -1,6 +1,6 @@
 import { yieldToEventLoop } from '@quern/core';
 import { RuntimeError } from '../error.js';
-import { type ChosenRows, RowChoice } from './choose-rows.js';
+import { type ChosenRows, RowChoice, rowsOf } from './choose-rows.js';
 import type { ForwardSteps } from './forward-steps.js';
 import { withIdleRows } from './idle-rows.js';
 import { longestChain } from './longest-chain.js';
@@ -19,7 +19,7 @@ import { WaitingCalls, type WaitingOptions, waitingOf } from './waiting-calls.js
 
 export interface SchedulerOptions extends WaitingOptions {
   readonly steps: Pick<ForwardSteps, 'run' | 'prompt' | 'once' | 'mixed' | 'chain' | 'canDraw' | 'canChain'>;
-  /** Most sequences of a step. */
+  /** Most sequences of a step, and most rows of those that decode. */
   readonly sequences: number;
   /** Most prompt tokens of a step. */
   readonly prefillChunk: number;
@@ -38,7 +38,7 @@ const mostChainRows = 16;
 
 /**
  * Computes the requests of all calls in shared steps. A step takes whatever requests there are when it begins: one
- * token of each sequence that decodes, and tokens of prompts (`RowChoice`). A request joins the next step if it arrives
+ * token of each sequence that decodes, with its drafts, and tokens of prompts (`RowChoice`). A request joins the next step if it arrives
  * during the running step or in the same turn of the event loop; a step waits for nobody.
  *
  * Chain: where all requests decode and the device chooses all tokens, several steps run without waking JavaScript, as
@@ -161,10 +161,9 @@ export class Scheduler {
 
   private async compute(chosen: readonly ChosenRows[], isPart: boolean): Promise<void> {
     const begin = this.now();
-    const rows = chosen.reduce((sum, { count }) => sum + count, 0);
+    const rows = rowsOf(chosen);
     try {
-      const isDecoding = rows === chosen.length && !followsOthers(chosen);
-      const steps = isDecoding ? await this.decode(chosen) : await this.prompts(chosen, isPart);
+      const steps = recurs(chosen) ? await this.decode(chosen) : await this.prompts(chosen, isPart);
       if (this.inFlight.length === 0) this.times.learn(rows, (this.now() - begin) / steps);
     } catch (error) {
       for (const { member } of chosen) member.fail(error);
@@ -173,7 +172,7 @@ export class Scheduler {
     }
   }
 
-  /** Rows of different sequences, one each: as many steps as a chain holds. Returns their number. */
+  /** Rows of different sequences, one each, or one sequence with drafts. Returns the number of steps: a chain has several. */
   private decode(chosen: readonly ChosenRows[]): Promise<number> {
     const head = headOf(membersOf(chosen), this.options.steps.canDraw);
     const count = this.chainLength(chosen, head);
@@ -199,9 +198,11 @@ export class Scheduler {
   }
 
   private settle(chosen: readonly ChosenRows[], rows: readonly RowOutput[]): number {
-    for (let i = 0; i < chosen.length; i++) {
-      const { member, start, count } = chosen[i]!;
-      if (!member.ended && member.settle(rows[i], start + count)) this.chosenTokens++;
+    let r = 0;
+    for (const { member, start, count } of chosen) {
+      const outputs = rows.slice(r, r + member.outputs);
+      r += member.outputs;
+      if (!member.ended) this.chosenTokens += member.settle(outputs, start + count);
     }
     return 1;
   }
@@ -238,7 +239,8 @@ export class Scheduler {
     const deviceIsWanted = this.others > 0 || this.members.length > chosen.length;
     const { steps } = this.options;
     const canChain = (head === 'argmax' || head === 'sampled') && steps.canChain;
-    if (!canChain || deviceIsWanted || chosen.length > mostChainRows) return 1;
+    const hasDrafts = rowsOf(chosen) > chosen.length;
+    if (!canChain || hasDrafts || deviceIsWanted || chosen.length > mostChainRows) return 1;
     const time = this.times.of(chosen.length) ?? Number.POSITIVE_INFINITY;
     let count = Math.min(longestChain, Math.floor(wakeUpMilliseconds / time));
     for (const { member } of chosen) count = Math.min(count, member.request.most);
@@ -256,6 +258,11 @@ export class Scheduler {
     return true;
   }
 }
+
+/** Whether all rows have outputs, in a shape that recurs: one per sequence, or one sequence with drafts. */
+const recurs = (chosen: readonly ChosenRows[]): boolean =>
+  !followsOthers(chosen) &&
+  chosen.every(({ member, count }) => count === member.outputs && (count === 1 || chosen.length === 1));
 
 /** Whether steps under way compute earlier tokens of the same sequences. */
 const followsOthers = (chosen: readonly ChosenRows[]): boolean =>

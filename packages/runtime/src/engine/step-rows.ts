@@ -8,6 +8,8 @@ export interface StepRows {
   readonly sequence: KvSequence;
   readonly start: number;
   readonly tokens: readonly number[];
+  /** How many of the last tokens have an output: more than 1 where drafts are checked; default 1. */
+  readonly outputs?: number | undefined;
   /** Lets the device draw the next token. Absent: the device takes the likeliest token. */
   readonly draws?: Draws | undefined;
   /** Adapters of the sequence; absent: none. */
@@ -18,5 +20,9 @@ export interface StepRows {
   readonly mask?: Int32Array | undefined;
 }
 
-/** Rows with logits: none, the last row of each sequence, or all. */
+/** Rows with logits: none, the last `outputs` rows of each sequence, or all. */
 export type LogitsOf = 'none' | 'last' | 'all';
+
+/** Number of rows of a batch that have an output. */
+export const outputsOf = (batch: readonly StepRows[]): number =>
+  batch.reduce((sum, { outputs = 1 }) => sum + outputs, 0);

@@ -1,9 +1,9 @@
 import { pickOptions } from '@quern/core';
-import { DraftLength, longestDraft } from '../speculation/draft-length.js';
+import { DraftLength, longestDraft, rowCost } from '../speculation/draft-length.js';
 import { DraftModel } from '../speculation/draft-model.js';
 import type { DraftSource } from '../speculation/draft-source.js';
 import type { Drafter } from '../speculation/drafter.js';
-import { Lookup, rowCost } from '../speculation/lookup.js';
+import { Lookup } from '../speculation/lookup.js';
 import type { SpeculateOptions } from '../speculation/speculate-options.js';
 import { SpeculativeDecoding } from '../speculation/speculative-decoding.js';
 import { ConstrainedDecoding } from '../structured/constrained-decoding.js';

@@ -9,8 +9,11 @@ export interface Adjustment {
   readonly strengths: Float32Array;
   /** Number of tokens that `writeRecent` writes. */
   readonly recent: number;
-  /** Writes the earlier tokens that penalties count, in any order. Returns their number. */
-  writeRecent(into: Int32Array): number;
+  /**
+   * Writes the earlier tokens that penalties count, `more` the last of them, in any order. Returns their number: at
+   * most `recent` + `more.length`.
+   */
+  writeRecent(into: Int32Array, more: readonly number[]): number;
 }
 
 /** Applies logit bias and penalties to logits in place, and undoes them. */
@@ -38,7 +41,8 @@ export class Adjustments {
       get recent() {
         return hasPenalty ? recent.length : 0;
       },
-      writeRecent: (into) => (hasPenalty ? recent.write(into) : 0),
+      writeRecent: (into, more) =>
+        hasPenalty ? (more.length > 0 ? recent.with(more) : recent).write(into) : 0,
     };
   }
 

@@ -5,8 +5,8 @@ const forgettingRate = 0.002;
 
 /** Chooses the draft length. */
 export interface LengthChoice {
-  /** Tokens to draft: 0 ≤ n ≤ `most`; 0 for `most` < 1. */
-  choose(most: number): number;
+  /** Tokens to draft: 0 ≤ n ≤ `most`; 0 for `most` < 1. `calls`: those that share steps; default 1. */
+  choose(most: number, calls?: number): number;
   /** Records a check: of `drafted` tokens, the first `accepted` were right. */
   learn(drafted: number, accepted: number): void;
 }
@@ -14,10 +14,14 @@ export interface LengthChoice {
 /** Always `most` tokens. */
 export const longestDraft: LengthChoice = { choose: (most) => Math.max(0, most), learn() {} };
 
+/** Time that each further row adds to a step, in steps of one row: 0.1 to 0.3 on backend-cpu (docs/performance.md). */
+export const rowCost = 0.2;
+
 /**
  * Draft length k with the most tokens per time. If each draft token is right with probability r, k of them give 1 + r +
- * … + rᵏ tokens (Leviathan et al. 2023, equation 1) in the time of 1 + cost · k steps of one token. No clock is read:
- * the same seed gives the same tokens.
+ * … + rᵏ tokens (Leviathan et al. 2023, equation 1) in the time of 1 + cost · k steps of one token. A step of n calls
+ * takes 1 + rowCost · (n − 1), of which each call has the n-th part: among many calls, drafts save less and cost as much.
+ * No clock is read: the same seed gives the same tokens.
  */
 export class DraftLength implements LengthChoice {
   private rate: number;
@@ -30,12 +34,13 @@ export class DraftLength implements LengthChoice {
     this.rate = prior;
   }
 
-  choose(most: number): number {
+  choose(most: number, calls = 1): number {
+    const share = (1 + rowCost * (calls - 1)) / calls;
     let [best, length] = [1, 0];
     for (let k = 1, tokens = 1, last = 1; k <= most; k++) {
       last *= this.rate;
       tokens += last;
-      const speed = tokens / (1 + this.cost * k);
+      const speed = (share * tokens) / (share + this.cost * k);
       if (speed > best) [best, length] = [speed, k];
     }
     if (length === 0) this.rate += forgettingRate * (this.prior - this.rate);

@@ -19,9 +19,6 @@ export interface DraftModelParts {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Up to this many missing tokens run in captured steps; more run as a prompt. */
-const fewTokens = 16;
-
 const noStops = new Int32Array(0);
 
 /** Drafts with a smaller model. Its lease keeps the common prefix with the history from draft to draft. */
@@ -30,9 +27,9 @@ export class DraftModel implements Drafter {
 
   constructor(private readonly parts: DraftModelParts) {}
 
-  async draft(history: readonly number[], most: number): Promise<Draft> {
+  async draft(history: readonly number[], most: number, calls = 1): Promise<Draft> {
     const { length, maxDraft, room, sampler } = this.parts;
-    const count = length.choose(Math.min(most, maxDraft, room - history.length));
+    const count = length.choose(Math.min(most, maxDraft, room - history.length), calls);
     this.drafted = count;
     if (count === 0) return noDraft;
     const missing = this.keepCommon(history);
@@ -58,13 +55,9 @@ export class DraftModel implements Drafter {
   }
 
   private async likeliest(missing: readonly number[], count: number): Promise<Draft> {
-    const { engine, lease, signal } = this.parts;
-    const tokens = [await this.follow(missing, 'argmax', ({ best }) => best[0]!)];
-    while (tokens.length < count) {
-      const most = count - tokens.length;
-      const request = { lease, ids: tokens.slice(-1), choice: greedy, most, stops: noStops, signal };
-      tokens.push(...(await engine.decode(request)));
-    }
+    const tokens: number[] = [];
+    for (let next = missing; tokens.length < count; next = tokens.slice(-1))
+      tokens.push(...(await this.follow(next, greedy, count - tokens.length)));
     return { tokens };
   }
 
@@ -76,21 +69,15 @@ export class DraftModel implements Drafter {
       proposals.push(proposal);
       return drawFrom(proposal, sampler.nextRandom());
     };
+    const choice: TokenChoice = { head: 'ranked', take, accept() {} };
     for (let next = missing; tokens.length < count; next = tokens.slice(-1))
-      tokens.push(await this.follow(next, 'logits', take));
+      tokens.push(...(await this.follow(next, choice, 1)));
     return { tokens, proposals };
   }
 
-  /** Appends tokens; `take` reads the row of the last one. */
-  private follow(
-    tokens: readonly number[],
-    head: 'argmax' | 'logits',
-    take: (row: RowOutput) => number,
-  ): Promise<number> {
+  /** Appends `ids`; gives up to `most` tokens after them. */
+  private follow(ids: readonly number[], choice: TokenChoice, most: number): Promise<readonly number[]> {
     const { engine, lease, signal } = this.parts;
-    if (tokens.length <= fewTokens)
-      return engine.compute(lease, tokens, head, (rows) => take(rows.at(-1)!), signal);
-    const choice: TokenChoice = { head: head === 'argmax' ? 'argmax' : 'ranked', take, accept() {} };
-    return engine.prefill(lease, tokens, choice, { signal });
+    return engine.decode({ lease, ids, choice, most, stops: noStops, signal });
   }
 }

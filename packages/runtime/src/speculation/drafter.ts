@@ -9,8 +9,11 @@ export interface Draft {
 
 /** Guesses next tokens. */
 export interface Drafter {
-  /** 0 to `most` tokens (`most` ≥ 1) that may follow `history`. */
-  draft(history: readonly number[], most: number): Promise<Draft>;
+  /**
+   * 0 to `most` tokens (`most` ≥ 1) that may follow `history`. `calls`: those that share the steps that check them;
+   * default 1.
+   */
+  draft(history: readonly number[], most: number, calls?: number): Promise<Draft>;
   /** Number of accepted tokens of the last draft. */
   learn(accepted: number): void;
   close(): void;

@@ -1,9 +1,6 @@
-import { DraftLength, type LengthChoice, longestDraft } from './draft-length.js';
+import { DraftLength, type LengthChoice, longestDraft, rowCost } from './draft-length.js';
 import { type Draft, type Drafter, noDraft } from './drafter.js';
 import { ngramsOf, type SpeculateByLookup } from './speculate-options.js';
-
-/** Time that each further row adds to a step, in steps of one row: 0.1 to 0.2 on backend-cpu (docs/performance.md). */
-export const rowCost = 0.2;
 
 /** Prompt lookup decoding (Saxena 2023): the tokens after an earlier occurrence of the last n tokens are the draft. */
 export class Lookup implements Drafter {
@@ -25,10 +22,10 @@ export class Lookup implements Drafter {
     );
   }
 
-  async draft(history: readonly number[], most: number): Promise<Draft> {
+  async draft(history: readonly number[], most: number, calls = 1): Promise<Draft> {
     const { at, matched } = longestMatch(history, this.maxNgram);
     if (matched < this.minNgram) return noDraft;
-    const count = this.lengths[matched - 1]!.choose(Math.min(most, this.maxDraft));
+    const count = this.lengths[matched - 1]!.choose(Math.min(most, this.maxDraft), calls);
     this.last = { matched, drafted: count };
     return { tokens: continuation(history, at, count) };
   }

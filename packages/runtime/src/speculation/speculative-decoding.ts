@@ -18,9 +18,9 @@ export interface SpeculativeParts {
 }
 
 /**
- * Drafts tokens and checks them in one step. Tokens that the model itself would choose are kept; the first other token
- * is replaced by the model's choice. So each step gives at least one token. A step has at most `exactRows` rows: a
- * longer draft is checked in further steps, as long as all tokens were right.
+ * Drafts tokens and checks them in steps shared with other calls. Tokens that the model itself would choose are kept;
+ * the first other token is replaced by the model's choice. So each step gives at least one token. A step checks at most
+ * `exactRows` rows of a call: a longer draft is checked in further steps, as long as all tokens were right.
  */
 export class SpeculativeDecoding implements Decoding {
   drafted = 0;
@@ -34,7 +34,9 @@ export class SpeculativeDecoding implements Decoding {
   async next(last: number, most: number): Promise<readonly number[]> {
     const { history, parts } = this;
     history.push(last);
-    const draft = most > 1 ? await parts.drafter.draft(history, most - 1) : undefined;
+    const { mostDrafts, sharing } = parts.engine;
+    const room = Math.min(most - 1, mostDrafts);
+    const draft = room > 0 ? await parts.drafter.draft(history, room, sharing) : undefined;
     const found = draft?.tokens.length ? await this.verify(last, draft) : await parts.plain.next(last, most);
     history.push(...found.slice(0, -1));
     return found;
@@ -49,53 +51,48 @@ export class SpeculativeDecoding implements Decoding {
     const before = lease.tokens.length;
     const found: number[] = [];
     try {
-      await this.check([last, ...draft.tokens], draft, found);
+      await this.check(last, draft, found);
     } catch (error) {
       lease.truncate(before);
       throw error;
     }
-    lease.truncate(before + found.length); // keeps the last token and the accepted drafts
     this.drafted += draft.tokens.length;
     this.accepted += found.length - 1;
     drafter.learn(found.length - 1);
     return found;
   }
 
-  /**
-   * Computes `rows` (the last token and the drafts) up to the first wrong draft; appends the model's tokens to `found`.
-   */
-  private async check(rows: readonly number[], draft: Draft, found: number[]): Promise<void> {
-    const { engine, lease, choice, signal } = this.parts;
-    const head = choice.sampler ? 'logits' : 'argmax';
-    const most = engine.exactRows;
-    for (let at = 0; at < rows.length; at += most) {
-      const some = rows.slice(at, at + most);
-      const take = (outputs: readonly RowOutput[]) => this.choose(outputs, draft, found);
-      if (!(await engine.compute(lease, some, head, take, signal))) return;
-    }
-  }
-
-  /** Appends the model's tokens of the next rows, up to the first wrong draft; false where a draft is wrong. */
-  private choose(rows: readonly RowOutput[], draft: Draft, found: number[]): boolean {
-    for (const row of rows) {
+  /** Appends the model's tokens after `last` to `found`, up to the first that differs from the draft. */
+  private async check(last: number, draft: Draft, found: number[]): Promise<void> {
+    const { engine, lease, signal } = this.parts;
+    const choice = this.choiceFor(draft, found);
+    for (let token = last; ; token = found.at(-1)!) {
       const at = found.length;
-      const token = this.tokenAt(row, at, draft);
-      this.parts.choice.accept(token);
-      found.push(token);
-      if (token !== draft.tokens[at]) return false;
+      const drafts = draft.tokens.slice(at, at + engine.exactRows - 1);
+      const ids = [token, ...drafts];
+      await engine.decode({ lease, ids, drafts: drafts.length, choice, most: 1, stops: noStops, signal });
+      if (found.at(-1) !== draft.tokens[found.length - 1]) return;
     }
-    return true;
   }
 
-  /**
-   * A draft token without a proposal distribution is accepted only if the model's own choice, drawn as usual, is equal.
-   */
-  private tokenAt({ best, logits }: RowOutput, at: number, { tokens, proposals }: Draft): number {
-    const { sampler } = this.parts.choice;
-    if (!sampler) return best[0]!;
-    const proposal = proposals?.[at];
-    if (!proposal) return sampler.sample(logits!);
-    const wanted = sampler.distribution(logits!);
-    return acceptOrRedraw(wanted, proposal, tokens[at]!, () => sampler.nextRandom());
+  /** The call's choice; each token counts for the next one. */
+  private choiceFor({ tokens, proposals }: Draft, found: number[]): TokenChoice {
+    const { choice } = this.parts;
+    const { sampler } = choice;
+    const accept = (token: number): number => {
+      choice.accept(token);
+      found.push(token);
+      return token;
+    };
+    if (!sampler || !proposals) return { ...choice, take: (row) => accept(choice.take(row)) };
+    const compare = ({ logits, best }: RowOutput): number => {
+      const at = found.length;
+      const proposal = proposals[at];
+      if (!proposal) return sampler.sample(logits!, best);
+      return acceptOrRedraw(sampler.distribution(logits!), proposal, tokens[at]!, () => sampler.nextRandom());
+    };
+    return { head: 'ranked', take: (row) => accept(compare(row)), accept() {} };
   }
 }
+
+const noStops = new Int32Array(0);

@@ -6,7 +6,6 @@ import { ForwardSteps } from '../../src/engine/forward-steps.js';
 import type { Lease } from '../../src/engine/lease.js';
 import { logprobChoice } from '../../src/engine/logprob-choice.js';
 import { longestChain } from '../../src/engine/longest-chain.js';
-import type { RowOutput } from '../../src/engine/step-output.js';
 import { greedy, type TokenChoice, tokenChoice } from '../../src/engine/token-choice.js';
 import type { SamplingOptions } from '../../src/sampling/index.js';
 import { tiny, writeTinyModel } from '../tiny-model.js';
@@ -27,9 +26,10 @@ afterAll(() => {
   backend.dispose();
 });
 
-const caches: Readonly<Record<string, () => KvCache>> = {
-  contiguous: () => contiguousKvCache(backend, { ...shape, sequences: 2 }),
-  paged: () => backend.pagedKv!.createCache({ ...shape, blockSize: 4, blocks: 2 * Math.ceil(context / 4) }),
+const caches: Readonly<Record<string, (sequences?: number) => KvCache>> = {
+  contiguous: (sequences = 2) => contiguousKvCache(backend, { ...shape, sequences }),
+  paged: (sequences = 2) =>
+    backend.pagedKv!.createCache({ ...shape, blockSize: 4, blocks: sequences * Math.ceil(context / 4) }),
 };
 
 /** An engine, a sequence with the prompt, and the next token. */
@@ -81,6 +81,17 @@ async function oneByOne(
     tokens.push(...(await chain(engine, sequence, tokens.at(-1)!, 1, { choice })));
   return tokens.slice(1);
 }
+
+/** The tokens after `ids`, whose first one is no draft. */
+const check = (
+  engine: Engine,
+  lease: Lease,
+  ids: readonly number[],
+  choice: TokenChoice = greedy,
+): Promise<readonly number[]> => {
+  const rest = { most: 1, stops: new Int32Array(0), signal: undefined };
+  return engine.decode({ lease, ids, drafts: ids.length - 1, choice, ...rest });
+};
 
 /** Options for random draws with a fixed seed. */
 const drawing = () =>
@@ -157,19 +168,43 @@ describe.each(Object.entries(caches))('in a %s cache', (_name, cacheOf) => {
     expect(tokens).toEqual(want);
   });
 
-  test.each([true, false])('several rows: the next token of each (graph: %s)', async (graph) => {
+  test.each([true, false])('drafts: the tokens up to the first wrong one (graph: %s)', async (graph) => {
     using it = await prefilled(cacheOf(), graph);
     const { engine, sequence, first } = it;
     const want = await expected(6);
-    const rows = [first, ...want.slice(0, 5)];
-    const best = (outputs: readonly RowOutput[]) => outputs.map((output) => output.best[0]!);
-    expect(await engine.compute(sequence, rows, 'argmax', best, undefined)).toEqual(want);
-    sequence.truncate(prompt.length + 2);
-    const likeliest = (outputs: readonly RowOutput[]) =>
-      outputs.map(({ logits }) => logits!.indexOf(Math.max(...logits!)));
-    expect(await engine.compute(sequence, rows.slice(2), 'logits', likeliest, undefined)).toEqual(
-      want.slice(2),
+    const wrong = (want[2]! + 1) % model.config.vocabulary;
+    expect(await check(engine, sequence, [first, want[0]!, want[1]!, wrong, 7])).toEqual(want.slice(0, 3));
+    expect(sequence.tokens).toEqual([...prompt, first, ...want.slice(0, 2)]);
+    expect(sequence.sequence.length).toBe(prompt.length + 3);
+    expect(await check(engine, sequence, want.slice(2, 5), { ...greedy, head: 'ranked' })).toEqual(
+      want.slice(3, 6),
     );
+  });
+
+  test.each([true, false])('drafts beside calls that decode, and a prompt (graph: %s)', async (graph) => {
+    using it = await prefilled(cacheOf(5), graph);
+    const { engine, sequence, first } = it;
+    const want = await expected(6);
+    const others = await Promise.all(
+      [greedy, drawing(), drawing()].map(async (choice) => {
+        const lease = engine.lease({ reuse: false });
+        return { lease, choice, first: await engine.prefill(lease, prompt, choice, {}) };
+      }),
+    );
+    const draft = [first, ...want.slice(0, 3), (want[3]! + 1) % model.config.vocabulary];
+    const late = engine.lease({ reuse: false });
+    const drawsDraft = await oneByOne(engine, others[2]!.lease, others[2]!.first, 4, others[2]!.choice);
+    const [checked, likeliest, drawn, prefilledLate] = await Promise.all([
+      check(engine, sequence, draft),
+      oneByOne(engine, others[0]!.lease, others[0]!.first, 1),
+      check(engine, others[1]!.lease, [others[1]!.first, ...drawsDraft.slice(0, 3)], others[1]!.choice),
+      engine.prefill(late, prompt, greedy, {}),
+    ]);
+    expect(checked).toEqual(want.slice(0, 4));
+    expect(likeliest).toEqual(want.slice(0, 1));
+    expect(drawn).toEqual(drawsDraft);
+    expect(prefilledLate).toBe(first);
+    expect(await oneByOne(engine, sequence, want[3]!, 2)).toEqual(want.slice(4, 6));
   });
 });
 
@@ -181,10 +216,10 @@ test('an abort or an error in the callback leaves the sequence unchanged', async
     code: 'ABORTED',
   });
   expect(sequence.tokens.length).toBe(prompt.length);
-  const fail = () => {
+  const take = () => {
     throw new Error('taken');
   };
-  await expect(engine.compute(sequence, [first, 3], 'argmax', fail, undefined)).rejects.toThrow('taken');
+  await expect(check(engine, sequence, [first, 3], { ...greedy, take })).rejects.toThrow('taken');
   expect(sequence.tokens.length).toBe(prompt.length);
   expect(await oneByOne(engine, sequence, first, 6)).toEqual(await expected(6));
 });
@@ -432,9 +467,8 @@ describe('a model with two parts', () => {
     sequence.truncate(prompt.length);
     expect(await oneByOne(engine, sequence, whole.first, 8, drawing())).toEqual(await expectedDraws(8));
     sequence.truncate(prompt.length);
-    const best = (outputs: readonly RowOutput[]) => outputs.map((output) => output.best[0]!);
     const rows = [whole.first, ...want.slice(0, 4)];
-    expect(await engine.compute(sequence, rows, 'argmax', best, undefined)).toEqual(want.slice(0, 5));
+    expect(await check(engine, sequence, rows)).toEqual(want.slice(0, 5));
     sequence.truncate(0);
     whole.sequence.truncate(0);
     expect(await engine.logits(sequence, prompt)).toEqual(await whole.engine.logits(whole.sequence, prompt));

@@ -29,7 +29,8 @@ function fakeSteps(canChain = false) {
     steps.push(rows.flatMap((row) => row.tokens));
     await nextTurn();
     device.duringStep(steps.length);
-    return take(rows.map(({ tokens }) => ({ best: Int32Array.of(tokens.at(-1)!), logits: undefined })));
+    const outputs = rows.flatMap(({ tokens, outputs: count = 1 }) => tokens.slice(-count));
+    return take(outputs.map((token) => ({ best: Int32Array.of(token), logits: undefined })));
   }) satisfies ForwardSteps['run'];
   const device = {
     steps,
@@ -133,6 +134,31 @@ test('all requests of one event-loop turn share a step', async () => {
   };
   await Promise.all([later(1, 0), later(2, 7), later(3, 100)]);
   expect(device.steps).toEqual([[1, 2, 3]]);
+});
+
+test('drafts are rows of a shared step, up to its most rows', async () => {
+  const device = fakeSteps();
+  const { scheduler, askFor, lease } = scheduling(device);
+  const drafting = lease();
+  const found = await Promise.all([
+    askFor(7),
+    askFor(1, { lease: drafting, ids: [1, 1, 1, 5, 1], drafts: 4 }),
+    askFor(8, { ids: [8, ...Array(10).fill(8)], drafts: 10 }), // 17 rows with the others: a step has 16
+    askFor(9),
+  ]);
+  expect(device.steps).toEqual([[7, 1, 1, 1, 5, 1, 9], Array(11).fill(8)]);
+  expect(found).toEqual([[7], [1, 1, 1], Array(11).fill(8), [9]]);
+  expect(drafting.tokens).toEqual([1, 1, 1]); // without the wrong draft and those after it
+  expect(drafting.sequence.length).toBe(3);
+  expect(scheduler.chosenTokens).toBe(16);
+});
+
+test('more drafts than a step has rows: a step of its own', async () => {
+  const device = fakeSteps();
+  const { askFor } = scheduling(device);
+  const ids = Array(mostRows + 9).fill(3);
+  expect(await Promise.all([askFor(2), askFor(3, { ids, drafts: mostRows + 8 })])).toEqual([[2], ids]);
+  expect(device.steps).toEqual([[2], ids]);
 });
 
 test('a request during a step is in the next step', async () => {

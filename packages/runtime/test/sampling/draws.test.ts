@@ -44,7 +44,7 @@ function adjusted(backend: Backend, logits: Tensor, step: Step, { adjustment }: 
   const bias = new Float32Array(V);
   for (const [token, value] of adjustment.bias) bias[token] = value;
   const recent = new Int32Array(adjustment.recent);
-  expect(adjustment.writeRecent(recent)).toBe(recent.length);
+  expect(adjustment.writeRecent(recent, [])).toBe(recent.length);
   const biased = backend.add(logits, step.input(bias, [1, V]));
   const strengths = step.input(adjustment.strengths, [1, 3]);
   return backend.penalise(biased, step.input(recent, [1, recent.length]), strengths);
@@ -132,7 +132,7 @@ test('the last tokens of a window, each as often as it occurs', () => {
     for (const token of [1, 2, 2, 3, 2, 8]) sampler.accept(token);
     const { recent, writeRecent } = sampler.adjustment!;
     const into = new Int32Array(recent);
-    writeRecent(into);
+    writeRecent(into, []);
     return [...into].sort();
   };
   expect(written(-1)).toEqual([1, 2, 2, 2, 3, 8]);

@@ -71,6 +71,12 @@ describe('draft length', () => {
     expect(new DraftLength(0.7, 0.8).choose(10)).toBe(0);
   });
 
+  test('shorter where calls share steps: each further row costs more of a call’s share', () => {
+    const length = new DraftLength(0.7, 0.2);
+    const lengths = [1, 2, 3, 4, 8, 64].map((calls) => length.choose(10, calls));
+    expect(lengths).toEqual([3, 2, 1, 1, 1, 0]); // costs per share: 0.2, 0.33, 0.43, 0.5, 0.67, 0.94
+  });
+
   test('no room, no draft', () => {
     for (const most of [0, -5]) expect(new DraftLength(0.9, 0.1).choose(most)).toBe(0);
   });
