@@ -1,5 +1,12 @@
 // Equal bits for every number of threads, and for every replay of a captured plan.
-import { type HostArray, moeOperands, type PlanDriver, type Sample, type SampleOperand } from '@quern/core';
+import {
+  type HostArray,
+  lowRankOperands,
+  moeOperands,
+  type PlanDriver,
+  type Sample,
+  type SampleOperand,
+} from '@quern/core';
 import { as, floats, integers, ints, random, zeros } from '@quern/core/testing';
 import { cpuDriver } from '../src/index.js';
 import { testedIsas } from './isas.js';
@@ -62,6 +69,11 @@ const cases: Readonly<Record<string, readonly Sample[]>> = {
       attributes: { chosen: 2, renormalise: 1 },
     };
   }),
+  addLowRank: [1, 40].map((T) => ({
+    name: `${T} rows`,
+    operands: lowRankOperands(T, { T, K: 259, N: 1397, R: 19, E: 4, k: 2 }, 'bf16'),
+    attributes: {},
+  })),
   topK: [
     { name: 'a vocabulary', operands: { x: uniform(1, [1, 100_003]) }, attributes: { k: 40 } },
     { name: 'a batch', operands: { x: uniform(2, [5, 30_001]) }, attributes: { k: 128 } },

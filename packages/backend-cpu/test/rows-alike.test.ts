@@ -5,6 +5,7 @@ import {
   fusedOps,
   geluForms,
   type HostArray,
+  lowRankOperands,
   type PlanDriver,
   type Sample,
   type SampleOperand,
@@ -99,6 +100,30 @@ describe.each(await testedKernels())('$isa, $precision', ({ isa, precision }) =>
         await expectAlike(driver, allOps[name]!, sample, all, [(count * 37) % (T - count + 1), count]);
     }
   });
+
+  test.each(['f32', 'f16', 'bf16'] as const)(
+    '%s: changes by adapters, alone and among 40 rows',
+    async (format) => {
+      const many = lowRankOperands(7, { T: 40, K: 96, N: 300, R: 16, E: 4, k: 2 }, format);
+      const { a, b, ...byRow } = many;
+      const ids = { ...byRow.ids, shape: [40, 2] };
+      const [all] = await runSample(driver, allOps.addLowRank!, { name: '', operands: many, attributes: {} });
+      for (const [first, count] of [
+        [0, 1],
+        [7, 1],
+        [3, 9],
+        [11, 29],
+      ] as const) {
+        const some = Object.fromEntries(
+          Object.entries({ ...byRow, ids }).map(([name, operand]) => [name, rows(operand, first, count)]),
+        );
+        const of = ints(Array.from(some.ids!.values), [count, 2]);
+        const operands = { ...some, ids: of, a, b };
+        const [y] = await runSample(driver, allOps.addLowRank!, { name: '', operands, attributes: {} });
+        expect(bits(y!).equals(bits(all!.subarray(first * 300, (first + count) * 300)))).toBe(true);
+      }
+    },
+  );
 
   if (precision === 'standard') {
     const above = isa === 'amx' ? 16 : 0; // tiles take more rows than this

@@ -22,6 +22,7 @@ export * from './dtype.js';
 export * from './e4m3.js';
 export * from './error.js';
 export { TimeSlice, yieldToEventLoop } from './event-loop.js';
+export { lowRankOperands } from './fusions/add-low-rank.js';
 export { type FusedOpName, fusedOps } from './fusions/index.js';
 export { moeInputs, moeOperands } from './fusions/moe.js';
 export * from './half.js';

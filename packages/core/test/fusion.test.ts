@@ -186,6 +186,46 @@ describe('linear + gelu', () => {
   });
 });
 
+describe('changes by adapters', () => {
+  const record =
+    (change: { keep?: boolean; otherPlaces?: boolean; row?: boolean } = {}) =>
+    (step: Recorder) => {
+      const x = input(step, 3, 8);
+      const base = change.row ? input(step, 4) : b.linear(x, w(4, 8));
+      const ids = step.input(Int32Array.of(1, 0, 1), [3, 1]);
+      const others = change.otherPlaces ? step.input(Int32Array.of(1, 1, 1), [3, 1]) : ids;
+      const low = b.expertLinear(x, w(2, 5, 8), ids);
+      if (change.keep) step.keep(low);
+      const high = b.expertLinear(b.view(low, [3, 5]), w(2, 4, 5), others);
+      const sum = b.weightedSum(b.view(high, [3, 1, 4]), input(step, 3, 1));
+      if (change.row) b.add(sum, base);
+      else b.add(base, sum);
+    };
+
+  test('are fused', () => {
+    const after = fuse(planner.plan(record()), () => true);
+    expect(names(after)).toEqual(['linear', 'addLowRank']);
+    expect(after.ops[1]!.operands.map((operand) => operand!.shape)).toEqual([
+      [3, 4],
+      [3, 8],
+      [2, 5, 8],
+      [2, 4, 5],
+      [3, 1],
+      [3, 1],
+    ]);
+    proveOrder(after);
+  });
+  test.each([
+    ['the first product is kept', { keep: true }],
+    ['the second product takes other matrices', { otherPlaces: true }],
+  ])('are not fused when %s', (_why, change) => {
+    expect(fused(record(change))).toEqual(['linear', 'expertLinear', 'expertLinear', 'weightedSum', 'add']);
+  });
+  test('are not fused with one row for all', () => {
+    expect(fused(record({ row: true }))).toEqual(['expertLinear', 'expertLinear', 'weightedSum', 'add']);
+  });
+});
+
 describe('batchInvariant', () => {
   const marks = [false, true] as const;
   const attributesOf = (record: (step: Recorder) => void) =>

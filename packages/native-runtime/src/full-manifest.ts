@@ -25,12 +25,13 @@ const matrixOps: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Every core op and every fused op: f32, dense weights. `matrixFormats(op)`: the other formats of its matrices. `caches`:
- * the element types of caches.
+ * Every core op and every fused op but `without`: f32, dense weights. `matrixFormats(op)`: the other formats of its
+ * matrices. `caches`: the element types of caches.
  */
 export function fullManifest(
   matrixFormats: (op: string) => readonly WeightFormat[],
   caches: readonly DType[] = cacheDtypes,
+  without: readonly FusedOpName[] = [],
 ): Manifest {
   const supportOf = (op: string): OpSupport => ({
     dtypes: op === 'cast' ? ['f32', 'f16', 'bf16'] : ['f32'],
@@ -39,5 +40,8 @@ export function fullManifest(
   });
   const supportAll = <Name extends string>(ops: Readonly<Record<Name, unknown>>) =>
     Object.fromEntries(Object.keys(ops).map((op) => [op, supportOf(op)])) as Record<Name, OpSupport>;
-  return { ops: supportAll<CoreOpName>(coreOps), fused: supportAll<FusedOpName>(fusedOps) };
+  const fused = Object.entries(supportAll<FusedOpName>(fusedOps)).filter(
+    ([op]) => !without.includes(op as FusedOpName),
+  );
+  return { ops: supportAll<CoreOpName>(coreOps), fused: Object.fromEntries(fused) };
 }

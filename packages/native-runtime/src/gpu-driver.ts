@@ -32,8 +32,12 @@ const orderedGptq = 'gptq';
 /** Block sizes (tokens) with which attention is as fast as with one block. */
 const blockSizes: readonly number[] = [8, 16, 32, 64, 128, 256];
 
-/** Every core op and every fused op. */
-const manifest: Manifest = fullManifest((op) => [...gpuFormats, ...(op === 'linear' ? [orderedGptq] : [])]);
+/** Every core op, and every fused op but changes by adapters, which run as plain ops. */
+const manifest: Manifest = fullManifest(
+  (op) => [...gpuFormats, ...(op === 'linear' ? [orderedGptq] : [])],
+  undefined,
+  ['addLowRank'],
+);
 
 export interface GpuDriverSpec {
   /** 'cuda' of 'cuda:0'. */

@@ -18,7 +18,7 @@ constexpr int64_t thread_parts = 2;
 static_assert(part_keys % ATTEND_KEYS == 0);
 
 // Consecutive rows of one sequence, and all their keys or a part of the keys.
-struct Run {
+struct CachedRun {
   const int32_t* blocks;
   int32_t row, rows, position;
   int32_t first_key, end_key;
@@ -79,7 +79,7 @@ class Runs {
       const bool few_rows = end - row <= exact_rows, few = few_rows && shared_.group <= few_queries;
       const auto most = static_cast<int32_t>(std::max<int64_t>(1, (few ? few_queries : queries_) / shared_.group));
       for (int32_t t = row; t < end; t += most) {
-        Run run{};
+        CachedRun run{};
         run.blocks = batch_.block_table.data + s * batch_.table_width;
         run.row = t, run.rows = std::min(most, end - t);
         run.position = batch_.kv_lengths[s] - end + t;
@@ -93,14 +93,14 @@ class Runs {
   }
 
   // Floats of one part of a run, all heads.
-  int64_t partial_floats(const Run& run) const {
+  int64_t partial_floats(const CachedRun& run) const {
     return int64_t{shared_.kv_heads} * run.rows * shared_.group * attend_part(shared_.head_dim);
   }
 
  private:
   // Parts begin at multiples of part_keys: the parts of a row do not depend on the rows beside it.
   template <class F>
-  void add_parts(Run& run, int32_t length, int64_t keys, const F& add) const {
+  void add_parts(CachedRun& run, int32_t length, int64_t keys, const F& add) const {
     const int64_t first = shared_.window > 0 ? std::max(0, run.position - shared_.window + 1) : 0;
     const int64_t end = shared_.causal ? run.position + run.rows : length;
     const int64_t before = first / keys;
@@ -136,7 +136,7 @@ Attend describe(const Call& call, const Cache& k_cache, const Cache& v_cache, in
 }
 
 // The fastest kernel that exists and is precise enough. `exact` runs multiply floats: other kernels pay with many rows.
-auto many_kernel(const Call& call, const Run& run) {
+auto many_kernel(const Call& call, const CachedRun& run) {
   const Kernels& kernels = call.kernels;
   if (run.exact) return kernels.attend_many;
   if (call.flag(AttentionOp::BF16) && kernels.attend_cached_bf16) return kernels.attend_cached_bf16;
@@ -144,7 +144,7 @@ auto many_kernel(const Call& call, const Run& run) {
 }
 
 // kv heads [head, head + heads) of a run.
-void attend_run(const Call& call, Attend attend, const Run& run, int64_t head, int64_t heads, float* partials) {
+void attend_run(const Call& call, Attend attend, const CachedRun& run, int64_t head, int64_t heads, float* partials) {
   const int64_t queries = int64_t{run.rows} * attend.group, at = head * attend.group * attend.head_dim;
   attend.q += run.row * attend.row_stride + at;
   attend.y += run.row * attend.row_stride + at;
@@ -163,13 +163,13 @@ void attend_run(const Call& call, Attend attend, const Run& run, int64_t head, i
 
 // Every run with every kv head, `together` heads at a time: a thread keeps the keys and values of its heads in its cache. Costly
 // runs of a head go first: threads then end together.
-void attend_all(const Call& call, const Attend& shared, std::span<Run> runs, int64_t together, float* partials) {
+void attend_all(const Call& call, const Attend& shared, std::span<CachedRun> runs, int64_t together, float* partials) {
   if (runs.empty()) return;
   const int64_t heads = shared.kv_heads, width = int64_t{shared.group} * shared.head_dim;
   const int64_t turns = (heads + together - 1) / together, count = static_cast<int64_t>(runs.size());
-  std::ranges::sort(runs, [](const Run& a, const Run& b) { return a.cost() > b.cost(); });
+  std::ranges::sort(runs, [](const CachedRun& a, const CachedRun& b) { return a.cost() > b.cost(); });
   int64_t keys = 0;
-  for (const Run& run : runs) keys += run.cost();
+  for (const CachedRun& run : runs) keys += run.cost();
   const int64_t cost = 2 * width * together * (1 + keys / count);
   call.split(count * turns, cost, [&](int64_t first, int64_t end, int thread) {
     Attend attend = shared;
@@ -188,7 +188,7 @@ int64_t heads_together(const Call& call, int64_t heads, int64_t runs) {
   return (heads + turns - 1) / turns;
 }
 
-void merge(const Call& call, const Attend& shared, const Run& run, const float* partials) {
+void merge(const Call& call, const Attend& shared, const CachedRun& run, const float* partials) {
   const int64_t heads = int64_t{shared.kv_heads} * shared.group, group = shared.group, d = shared.head_dim;
   const int64_t stride = heads * run.rows * attend_part(d);
   call.split(heads * run.rows, 4 * d * run.parts, [&](int64_t first, int64_t end, int) {
@@ -220,20 +220,20 @@ void AttentionOp::run(Call& call) {
   shared.q = q.data, shared.y = y.data;
   const Runs division(batch, shared, call.pool.threads());
   int64_t count = 0, few = 0, most = 0, partial = 0;
-  division.each([&](const Run& run) {
+  division.each([&](const CachedRun& run) {
     count++, few += run.few;
     most = std::max(most, int64_t{run.rows} * shared.group * (run.few ? Hk : 1));
     if (run.parts > 1) partial = run.partial + run.parts * division.partial_floats(run);
   });
-  const int64_t run_floats = count * static_cast<int64_t>(sizeof(Run) / sizeof(float));
+  const int64_t run_floats = count * static_cast<int64_t>(sizeof(CachedRun) / sizeof(float));
   call.scratch.reserve(attend_scratch(most, d), run_floats + partial);
-  const std::span runs(reinterpret_cast<Run*>(call.scratch.shared()), count);
+  const std::span runs(reinterpret_cast<CachedRun*>(call.scratch.shared()), count);
   float* partials = call.scratch.shared() + run_floats;
   int64_t next_few = 0, next = few;
-  division.each([&](const Run& run) { runs[run.few ? next_few++ : next++] = run; });
+  division.each([&](const CachedRun& run) { runs[run.few ? next_few++ : next++] = run; });
   attend_all(call, shared, runs.first(few), heads_together(call, Hk, few), partials);
   attend_all(call, shared, runs.subspan(few), 1, partials);
-  for (const Run& run : runs)
+  for (const CachedRun& run : runs)
     if (run.parts > 1 && run.part == 0) merge(call, shared, run, partials);
 }
 

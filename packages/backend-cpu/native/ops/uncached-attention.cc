@@ -14,7 +14,7 @@ constexpr int64_t run_queries = 192;
 constexpr int64_t few_queries = 8;
 
 // Consecutive rows of one sequence and all its keys: a cache of one block.
-struct Run {
+struct UncachedRun {
   int32_t row, rows, position;
   int32_t first_key, keys; // rows of k and v
   bool few;
@@ -76,7 +76,7 @@ void each_run(const Batch& batch, const Heads& heads, const F& add) {
     const bool few = end - row <= exact_rows && group <= few_queries && !laid_out;
     const auto most = static_cast<int32_t>(std::max<int64_t>(1, (few ? few_queries : run_queries) / group));
     for (int32_t t = row; t < end; t += most)
-      add(Run{t, std::min(most, end - t), keys - end + t, first_key, keys, few});
+      add(UncachedRun{t, std::min(most, end - t), keys - end + t, first_key, keys, few});
   }
 }
 
@@ -94,7 +94,7 @@ Attend describe(const Call& call, const Floats& q, const Floats& k) {
   return attend;
 }
 
-void attend_run(const Call& call, const Heads& heads, const Run& run, int64_t head, float* scratch) {
+void attend_run(const Call& call, const Heads& heads, const UncachedRun& run, int64_t head, float* scratch) {
   static constexpr int32_t only_block[] = {0};
   Attend attend = heads.shared;
   const int64_t at = run.row * attend.row_stride + head * attend.group * attend.head_dim;
@@ -116,11 +116,11 @@ void attend_run(const Call& call, const Heads& heads, const Run& run, int64_t he
 }
 
 // Every run with every kv head, as in attention.cc.
-void attend_all(const Call& call, const Heads& heads, std::span<Run> runs) {
+void attend_all(const Call& call, const Heads& heads, std::span<UncachedRun> runs) {
   const int64_t kv_heads = heads.shared.kv_heads, width = int64_t{heads.shared.group} * heads.shared.head_dim;
-  std::ranges::stable_sort(runs, [](const Run& a, const Run& b) { return a.cost() > b.cost(); });
+  std::ranges::stable_sort(runs, [](const UncachedRun& a, const UncachedRun& b) { return a.cost() > b.cost(); });
   int64_t keys = 0;
-  for (const Run& run : runs) keys += run.cost();
+  for (const UncachedRun& run : runs) keys += run.cost();
   const int64_t count = static_cast<int64_t>(runs.size()), cost = 2 * width * (1 + keys / count);
   call.split(count * kv_heads, cost, [&](int64_t first, int64_t end, int thread) {
     for (int64_t item = first; item < end; item++)
@@ -146,14 +146,14 @@ void UncachedAttentionOp::run(Call& call) {
   check_sequences(call, batch, heads.shared.causal || heads.shared.window > 0);
   if (q.count == 0) return;
   int64_t count = 0, most = 0;
-  each_run(batch, heads, [&](const Run& run) {
+  each_run(batch, heads, [&](const UncachedRun& run) {
     count++;
     most = std::max(most, int64_t{run.rows} * heads.shared.group);
   });
-  call.scratch.reserve(attend_scratch(most, d), count * static_cast<int64_t>(sizeof(Run) / sizeof(float)));
-  const std::span runs(reinterpret_cast<Run*>(call.scratch.shared()), count);
+  call.scratch.reserve(attend_scratch(most, d), count * static_cast<int64_t>(sizeof(UncachedRun) / sizeof(float)));
+  const std::span runs(reinterpret_cast<UncachedRun*>(call.scratch.shared()), count);
   int64_t next = 0;
-  each_run(batch, heads, [&](const Run& run) { runs[next++] = run; });
+  each_run(batch, heads, [&](const UncachedRun& run) { runs[next++] = run; });
   attend_all(call, heads, runs);
 }
 

@@ -3,6 +3,7 @@ import {
   denseFormats,
   elementCount,
   type FusedOpName,
+  lowRankOperands,
   moeOperands,
   type SampleOperand,
   showShape,
@@ -324,6 +325,12 @@ const generators: Readonly<Record<CoreOpName | FusedOpName, Generator>> = {
       operands: { ...exact, gate: as(format, gate), up: as(format, up), down: as(format, down) },
       attributes: { chosen, renormalise: dice.int(0, 1) },
     };
+  },
+  addLowRank: (dice) => {
+    const sizes = { T: rows(dice), K: width(dice), N: width(dice), R: dice.pick([1, 4, 8, 16, 33]) };
+    const stack = { E: dice.int(1, 5), k: dice.int(1, 3) };
+    const format = dice.pick(denseFormats);
+    return { operands: lowRankOperands(dice.int(1, 10_000), { ...sizes, ...stack }, format), attributes: {} };
   },
   linearArgmax: (dice) => {
     const [T, K, N] = [rows(dice), width(dice), width(dice)];

@@ -72,6 +72,14 @@ export const plainForms = {
     attend(step, query, operands);
     return [query];
   },
+  addLowRank(step, { base, x, a, b, ids, scales }) {
+    const low = tensor(step, 'expertLinear', { x, w: a, ids });
+    const [T, k, R] = low.shape as [number, number, number];
+    const places = recordView(ids as Tensor, [T * k, 1]);
+    const high = tensor(step, 'expertLinear', { x: recordView(low, [T * k, R]), w: b, ids: places });
+    const sum = tensor(step, 'weightedSum', { x: recordView(high, [T, k, b!.shape[1]!]), weights: scales });
+    return [tensor(step, 'add', { a: base, b: sum })];
+  },
   linearArgmax: (step, { x, w }) => [tensor(step, 'argmax', { x: tensor(step, 'linear', { x, w }) })],
   moe(step, { x, router, gate, up, down, residual }, { chosen, renormalise }) {
     const scores = tensor(step, 'linear', { x, w: router });

@@ -1,5 +1,6 @@
 import type { AnyOp } from '../op/define-op.js';
 import { addLayerNorm } from './add-layer-norm.js';
+import { addLowRank } from './add-low-rank.js';
 import { addRmsNorm } from './add-rms-norm.js';
 import { biasGelu } from './bias-gelu.js';
 import { gateUpSwiglu } from './gate-up-swiglu.js';
@@ -21,6 +22,7 @@ export const fusedOps = {
   moe,
   addLayerNorm,
   biasGelu,
+  addLowRank,
 } as const satisfies Record<string, AnyOp>;
 
 export type FusedOpName = keyof typeof fusedOps;

@@ -155,6 +155,31 @@ const qkNormRopeAppend: Match = (graph, index) => {
   return { replaced: rising(...q.indices, ...k.indices, index), fused };
 };
 
+/** add(base, weightedSum(expertLinear(expertLinear(x, a, ids), b, ids), scales)): changes by adapters. */
+const addLowRank: Match = (graph, index) => {
+  const add = named(graph, index, 'add');
+  const sumAt = graph.soleMaker(add?.operands[1], 'weightedSum', index);
+  if (!add || sumAt === undefined) return undefined;
+  const sum = graph.ops[sumAt]!;
+  const upAt = graph.soleMaker(sum.operands[0], 'expertLinear', sumAt);
+  if (upAt === undefined) return undefined;
+  const up = graph.ops[upAt]!;
+  const downAt = graph.soleMaker(up.operands[0], 'expertLinear', upAt);
+  if (downAt === undefined) return undefined;
+  const down = graph.ops[downAt]!;
+  const [base, scales] = [add.operands[0]!, sum.operands[1]!];
+  const ids = down.operands[2];
+  if (!sameValue(ids, up.operands[2]) || !sameShape(base, sum.outputs[0]!) || !sameShape(ids!, scales))
+    return undefined;
+  const fused: PlanOp = {
+    op: fusedOps.addLowRank,
+    operands: [base, down.operands[0], down.operands[1], up.operands[1], ids, scales],
+    attributes: [],
+    outputs: add.outputs,
+  };
+  return { replaced: rising(downAt, upAt, sumAt, index), fused };
+};
+
 /** argmax(linear(x, w)), logits used nowhere else. */
 const linearArgmax: Match = (graph, index) => {
   const argmax = named(graph, index, 'argmax');
@@ -182,4 +207,5 @@ export const rewrites: readonly Match[] = [
   linearArgmax,
   addNorm('layerNorm', fusedOps.addLayerNorm),
   biasGelu,
+  addLowRank,
 ];

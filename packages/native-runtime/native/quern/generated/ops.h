@@ -312,6 +312,13 @@ struct BiasGeluOp {
   static void run(Call& call);
 };
 
+// addLowRank(base, x, a, b, ids, scales) → y
+struct AddLowRankOp {
+  enum Operands : int { BASE, X, A, B, IDS, SCALES, Y };
+  static constexpr int32_t index = 40; // in op_table
+  static void run(Call& call);
+};
+
 // Every op, in the order of op_table.
 #define QUERN_OPS(X) \
   X(EmbedOp) \
@@ -353,7 +360,8 @@ struct BiasGeluOp {
   X(LinearArgmaxOp) \
   X(MoeOp) \
   X(AddLayerNormOp) \
-  X(BiasGeluOp)
+  X(BiasGeluOp) \
+  X(AddLowRankOp)
 
 inline constexpr OpSpec op_table[] = {
     {0, "embed", 0, 2, 3,
@@ -547,6 +555,14 @@ inline constexpr OpSpec op_table[] = {
      {{"x", OperandKind::tensor, false, false},
       {"w", OperandKind::weight, false, false},
       {"bias", OperandKind::weight, false, false},
+      {"y", OperandKind::tensor, false, true}}},
+    {72, "addLowRank", 0, 6, 7,
+     {{"base", OperandKind::tensor, false, false},
+      {"x", OperandKind::tensor, false, false},
+      {"a", OperandKind::weight, false, false},
+      {"b", OperandKind::weight, false, false},
+      {"ids", OperandKind::tensor, false, false},
+      {"scales", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
 };
 
