@@ -69,6 +69,18 @@ const cases: Readonly<Record<string, readonly Sample[]>> = {
       attributes: { chosen: 2, renormalise: 1 },
     };
   }),
+  linearMask: [1, 9].map((T) => ({
+    name: `${T} rows`,
+    operands: {
+      x: uniform(T, [T, 515]),
+      w: as('f16', uniform(2, [2001, 515])),
+      bits: ints(
+        Array.from({ length: T * 63 }, (_, i) => (i % 9 < 6 ? 0 : i * 0x01234567)),
+        [T, 63],
+      ),
+    },
+    attributes: {},
+  })),
   addLowRank: [1, 40].map((T) => ({
     name: `${T} rows`,
     operands: lowRankOperands(T, { T, K: 259, N: 1397, R: 19, E: 4, k: 2 }, 'bf16'),

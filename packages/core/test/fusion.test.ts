@@ -226,6 +226,38 @@ describe('changes by adapters', () => {
   });
 });
 
+describe('linear + maskLogits', () => {
+  const record =
+    (change: { keep?: boolean; batchInvariant?: boolean; bias?: boolean } = {}) =>
+    (step: Recorder) => {
+      const { batchInvariant = false } = change;
+      const logits = b.linear(input(step, 3, 8), w(40, 8), {
+        batchInvariant,
+        ...(change.bias && { bias: w(40) }),
+      });
+      if (change.keep) step.keep(logits);
+      b.maskLogits(logits, step.input(new Int32Array(6), [3, 2]));
+    };
+
+  test('is fused', () => {
+    const after = fuse(planner.plan(record()), () => true);
+    expect(names(after)).toEqual(['linearMask']);
+    expect(after.ops[0]!.operands.map((operand) => operand!.shape)).toEqual([
+      [3, 8],
+      [40, 8],
+      [3, 2],
+    ]);
+    proveOrder(after);
+  });
+  test.each([
+    ['the logits are kept', { keep: true }],
+    ['the product is batch-invariant', { batchInvariant: true }],
+    ['there is a bias', { bias: true }],
+  ])('is not fused when %s', (_why, change) => {
+    expect(fused(record(change))).toEqual(['linear', 'maskLogits']);
+  });
+});
+
 describe('batchInvariant', () => {
   const marks = [false, true] as const;
   const attributesOf = (record: (step: Recorder) => void) =>

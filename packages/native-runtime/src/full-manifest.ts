@@ -19,6 +19,7 @@ const matrixOps: ReadonlySet<string> = new Set([
   'gateUpSwiglu',
   'qkvLinear',
   'linearArgmax',
+  'linearMask',
   'biasGelu',
   'expertLinear',
   'moe',

@@ -32,11 +32,11 @@ const orderedGptq = 'gptq';
 /** Block sizes (tokens) with which attention is as fast as with one block. */
 const blockSizes: readonly number[] = [8, 16, 32, 64, 128, 256];
 
-/** Every core op, and every fused op but changes by adapters, which run as plain ops. */
+/** Every core op, and every fused op but changes by adapters and masked logits, which run as plain ops. */
 const manifest: Manifest = fullManifest(
   (op) => [...gpuFormats, ...(op === 'linear' ? [orderedGptq] : [])],
   undefined,
-  ['addLowRank'],
+  ['addLowRank', 'linearMask'],
 );
 
 export interface GpuDriverSpec {

@@ -1,33 +1,7 @@
-#include <algorithm>
-#include <bit>
-#include <limits>
-
+#include "ops/mask-word.h"
 #include "runtime/call.h"
 
 namespace quern {
-
-namespace {
-
-constexpr float excluded = -std::numeric_limits<float>::infinity();
-
-// Calls `act` with the place of each 1 in `bits`.
-template <class Act> void each_bit(uint32_t bits, const Act& act) {
-  for (; bits != 0; bits &= bits - 1) act(std::countr_zero(bits));
-}
-
-// `count` ≤ 32 elements. Masks of grammars are runs of equal bits with few others: copy or fill, then mend these.
-void mask_word(const float* x, uint32_t bits, float* y, int64_t count) {
-  const uint32_t whole = count == 32 ? ~0u : (1u << count) - 1;
-  if (2 * std::popcount(bits & whole) > count) {
-    std::copy_n(x, count, y);
-    each_bit(~bits & whole, [&](int i) { y[i] = excluded; });
-  } else {
-    std::fill_n(y, count, excluded);
-    each_bit(bits & whole, [&](int i) { y[i] = x[i]; });
-  }
-}
-
-} // namespace
 
 void MaskLogitsOp::run(Call& call) {
   const Floats x = call.floats(X, 2), y = call.floats(Y, 2); // [S, V]

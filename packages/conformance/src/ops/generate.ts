@@ -315,6 +315,15 @@ const generators: Readonly<Record<CoreOpName | FusedOpName, Generator>> = {
     };
   },
   qkNormRopeAppend,
+  linearMask: (dice) => {
+    const [S, K, N] = [rows(dice), width(dice), dice.pick([1, 31, 32, 33, 127, 129, 300, 1000])];
+    const words = Math.ceil(N / 32);
+    const bits = Array.from({ length: S * words }, () =>
+      dice.chance(0.7) ? 0 : dice.pick([-1, dice.int(0, 2 ** 31 - 1), 1 << dice.int(0, 31)]),
+    );
+    const operands = { x: dice.normal([S, K]), w: weight(dice, N, K), bits: ints(bits, [S, words]) };
+    return { operands, attributes: {} };
+  },
   moe: (dice) => {
     const [E, T] = [dice.int(1, 9), rows(dice)];
     const chosen = dice.int(1, E);

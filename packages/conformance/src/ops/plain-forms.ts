@@ -81,6 +81,9 @@ export const plainForms = {
     return [tensor(step, 'add', { a: base, b: sum })];
   },
   linearArgmax: (step, { x, w }) => [tensor(step, 'argmax', { x: tensor(step, 'linear', { x, w }) })],
+  linearMask: (step, { x, w, bits }) => [
+    tensor(step, 'maskLogits', { x: tensor(step, 'linear', { x, w }), bits }),
+  ],
   moe(step, { x, router, gate, up, down, residual }, { chosen, renormalise }) {
     const scores = tensor(step, 'linear', { x, w: router });
     const among = renormalise ? scores : tensor(step, 'softmax', { x: scores });

@@ -5,6 +5,7 @@ import { addRmsNorm } from './add-rms-norm.js';
 import { biasGelu } from './bias-gelu.js';
 import { gateUpSwiglu } from './gate-up-swiglu.js';
 import { linearArgmax } from './linear-argmax.js';
+import { linearMask } from './linear-mask.js';
 import { moe } from './moe.js';
 import { qkNormRopeAppend } from './qk-norm-rope-append.js';
 import { qkvLinear } from './qkv-linear.js';
@@ -23,6 +24,7 @@ export const fusedOps = {
   addLayerNorm,
   biasGelu,
   addLowRank,
+  linearMask,
 } as const satisfies Record<string, AnyOp>;
 
 export type FusedOpName = keyof typeof fusedOps;

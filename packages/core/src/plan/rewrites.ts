@@ -198,6 +198,24 @@ const linearArgmax: Match = (graph, index) => {
   return { replaced: rising(linearAt, index), fused };
 };
 
+/** maskLogits(linear(x, w), bits), logits used nowhere else. */
+const linearMask: Match = (graph, index) => {
+  const mask = named(graph, index, 'maskLogits');
+  if (!mask) return undefined;
+  const linearAt = graph.soleMaker(mask.operands[0], 'linear', index);
+  if (linearAt === undefined) return undefined;
+  const linear = graph.ops[linearAt]!;
+  if (linear.operands[2] || !sameShape(linear.outputs[0]!, mask.operands[0]!)) return undefined;
+  if (linear.attributes[0] !== 0) return undefined; // linearMask cannot be batchInvariant
+  const fused: PlanOp = {
+    op: fusedOps.linearMask,
+    operands: [linear.operands[0], linear.operands[1], mask.operands[1]],
+    attributes: [],
+    outputs: mask.outputs,
+  };
+  return { replaced: rising(linearAt, index), fused };
+};
+
 /** In matching order. */
 export const rewrites: readonly Match[] = [
   addNorm('rmsNorm', fusedOps.addRmsNorm),
@@ -208,4 +226,5 @@ export const rewrites: readonly Match[] = [
   addNorm('layerNorm', fusedOps.addLayerNorm),
   biasGelu,
   addLowRank,
+  linearMask,
 ];

@@ -319,6 +319,13 @@ struct AddLowRankOp {
   static void run(Call& call);
 };
 
+// linearMask(x, w, bits) → y
+struct LinearMaskOp {
+  enum Operands : int { X, W, BITS, Y };
+  static constexpr int32_t index = 41; // in op_table
+  static void run(Call& call);
+};
+
 // Every op, in the order of op_table.
 #define QUERN_OPS(X) \
   X(EmbedOp) \
@@ -361,7 +368,8 @@ struct AddLowRankOp {
   X(MoeOp) \
   X(AddLayerNormOp) \
   X(BiasGeluOp) \
-  X(AddLowRankOp)
+  X(AddLowRankOp) \
+  X(LinearMaskOp)
 
 inline constexpr OpSpec op_table[] = {
     {0, "embed", 0, 2, 3,
@@ -563,6 +571,11 @@ inline constexpr OpSpec op_table[] = {
       {"b", OperandKind::weight, false, false},
       {"ids", OperandKind::tensor, false, false},
       {"scales", OperandKind::tensor, false, false},
+      {"y", OperandKind::tensor, false, true}}},
+    {73, "linearMask", 0, 3, 4,
+     {{"x", OperandKind::tensor, false, false},
+      {"w", OperandKind::weight, false, false},
+      {"bits", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
 };
 
