@@ -1,5 +1,6 @@
 import { get, showingProblems } from './api.js';
 import { element, table } from './elements.js';
+import { leaveDisabled } from './tabs.js';
 
 const lists = { generation: 'model', embedding: 'embedding-model', speech: 'speech-model' };
 const tabs = { generation: 'tab-chat', embedding: 'tab-embeddings', speech: 'tab-speech' };
@@ -25,6 +26,7 @@ export const showModels = () =>
         .replaceChildren(...names.map((name) => element('option', { value: name, textContent: name })));
       document.getElementById(tabs[kind]).disabled = names.length === 0;
     }
+    leaveDisabled();
     const rows = data.map((model) => [
       model.id,
       model.kind,

@@ -1,5 +1,7 @@
-// Views: arrow keys move between tabs.
+// Views: arrow keys move between the tabs that are enabled.
 const tabs = [...document.querySelectorAll('[role="tab"]')];
+
+const enabled = () => tabs.filter((tab) => !tab.disabled);
 
 function select(tab) {
   for (const each of tabs) {
@@ -11,10 +13,18 @@ function select(tab) {
   tab.focus();
 }
 
-for (const [i, tab] of tabs.entries()) {
+/** Leaves a view that has become disabled. */
+export function leaveDisabled() {
+  const chosen = tabs.find((tab) => tab.getAttribute('aria-selected') === 'true');
+  if (chosen.disabled) select(enabled()[0]);
+}
+
+for (const tab of tabs) {
   tab.addEventListener('click', () => select(tab));
   tab.addEventListener('keydown', ({ key }) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[key];
-    if (step) select(tabs[(i + step + tabs.length) % tabs.length]);
+    if (!step) return;
+    const others = enabled();
+    select(others[(others.indexOf(tab) + step + others.length) % others.length]);
   });
 }

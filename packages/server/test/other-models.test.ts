@@ -14,6 +14,7 @@ import {
 import OpenAI, { toFile } from 'openai';
 import { type RunningServer, serve } from '../src/index.js';
 import { json, post } from './serving.js';
+import { tone } from './tone.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'quern-served-'));
 let encoder: Embedder;
@@ -103,25 +104,6 @@ test('ranking', async () => {
   );
   expect(found.usage.total_tokens).toBe(tokens);
 });
-
-/** A second of a tone, as a WAV file of 16 kHz. */
-function tone(): Buffer {
-  const samples = Int16Array.from({ length: 16_000 }, (_, i) => 9000 * Math.sin(i / 7));
-  const header = Buffer.alloc(44);
-  header.write('RIFF', 0);
-  header.writeUInt32LE(36 + samples.byteLength, 4);
-  header.write('WAVEfmt ', 8);
-  header.writeUInt32LE(16, 16);
-  header.writeUInt16LE(1, 20);
-  header.writeUInt16LE(1, 22);
-  header.writeUInt32LE(16_000, 24);
-  header.writeUInt32LE(32_000, 28);
-  header.writeUInt16LE(2, 32);
-  header.writeUInt16LE(16, 34);
-  header.write('data', 36);
-  header.writeUInt32LE(samples.byteLength, 40);
-  return Buffer.concat([header, Buffer.from(samples.buffer)]);
-}
 
 describe('speech', () => {
   const file = () => toFile(tone(), 'tone.wav');

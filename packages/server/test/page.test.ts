@@ -1,15 +1,11 @@
 // The page in headless Chromium. Debian's package `chromium`; without a browser the tests are skipped.
-import { existsSync } from 'node:fs';
 import type { Model } from '@quern/runtime';
 import { type Browser, launch, type Page } from 'puppeteer-core';
 import type { RunningServer } from '../src/index.js';
+import { chromium } from './chromium.js';
 import { loadDemo, serving, until } from './serving.js';
 
-const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
-  existsSync,
-);
-const describeBrowser = executablePath ? describe : describe.skip;
-if (!executablePath) console.warn('the tests of the page are skipped: there is no Chromium');
+const describeBrowser = chromium ? describe : describe.skip;
 
 describeBrowser('the page', () => {
   let model: Model;
@@ -21,7 +17,7 @@ describeBrowser('the page', () => {
   beforeAll(async () => {
     model = await loadDemo();
     server = await serving(model);
-    browser = await launch({ executablePath: executablePath!, args: ['--no-sandbox', '--disable-gpu'] });
+    browser = await launch({ executablePath: chromium!, args: ['--no-sandbox', '--disable-gpu'] });
     page = await browser.newPage();
     page.on('pageerror', (error) => faults.push(String(error)));
     page.on('console', (message) => {
