@@ -1,4 +1,4 @@
-import { type Model, optionSchemas, type SpeculateOptions } from '@quern/runtime';
+import { type LoadOptions, type Model, optionSchemas, type SpeculateOptions } from '@quern/runtime';
 import { type Command, Option } from 'commander';
 import { withModel } from './load.js';
 import { type LoadFlags, parserOf } from './options.js';
@@ -39,12 +39,16 @@ export function speculateOptions(
   return lookup ? { kind: 'lookup', ...most } : undefined;
 }
 
-/** Calls `use` with the `speculate` option; loads --draft's model before, frees it after, also after an error. */
+/**
+ * Calls `use` with the `speculate` option; loads --draft's model before, frees it after, also after an error. `room`:
+ * options of its cache, for several calls.
+ */
 export async function withSpeculator<T>(
   flags: LoadFlags & SpeculationFlags,
   signal: AbortSignal,
   use: (speculate: SpeculateOptions | undefined) => Promise<T>,
+  room?: LoadOptions,
 ): Promise<T> {
   if (flags.draft === undefined) return use(speculateOptions(flags, undefined));
-  return withModel(flags.draft, flags, signal, (model) => use(speculateOptions(flags, model)));
+  return withModel(flags.draft, flags, signal, (model) => use(speculateOptions(flags, model)), room);
 }

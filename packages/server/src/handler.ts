@@ -7,6 +7,7 @@ import { Calls } from './calls.js';
 import type { Call, ServerContext } from './context.js';
 import { ApiError, toApiError } from './errors.js';
 import { Metrics } from './metrics.js';
+import { generators } from './models.js';
 import { defaults, type HandlerOptions } from './options.js';
 import { loadAdapter, unloadAdapter } from './routes/adapters.js';
 import { audio } from './routes/audio.js';
@@ -59,7 +60,10 @@ export interface Handler {
   drain(ms?: number): Promise<void>;
 }
 
+/** @throws RuntimeError BAD_OPTION where a model cannot have the drafts of `speculate` */
 export function createHandler(options: HandlerOptions): Handler {
+  const { models, speculate } = options;
+  if (speculate) for (const [, model] of generators(models)) model.needSpeculation(speculate);
   const context: ServerContext = { options, metrics: new Metrics(options.models), tracer: findTracer() };
   const calls = new Calls(options.requests ?? defaults.requests, options.requestMs ?? defaults.requestMs);
   const app = appOf(context, calls);

@@ -20,12 +20,16 @@ export interface RequestFigures {
   /** Seconds of the prompt's computation and of decoding. */
   readonly prefill: number;
   readonly decode: number;
+  readonly draftedTokens: number;
+  readonly acceptedTokens: number;
 }
 
 /** Metrics for Prometheus, under vLLM's names with our prefix, so that dashboards port. */
 export class Metrics {
   readonly registry = new Registry();
   private readonly success: Counter;
+  private readonly drafted: Counter;
+  private readonly accepted: Counter;
   private readonly times: Readonly<
     Record<'first' | 'between' | 'total' | 'prefill' | 'decode' | 'queue', Histogram>
   >;
@@ -48,6 +52,9 @@ export class Metrics {
       name: 'quern:request_success_total',
       help: 'finished requests',
     });
+    const counter = (name: string, help: string) => new Counter({ ...labels, name: `quern:${name}`, help });
+    this.drafted = counter('spec_decode_num_draft_tokens_total', 'drafted tokens');
+    this.accepted = counter('spec_decode_num_accepted_tokens_total', 'drafted tokens that were right');
     this.watch(models);
   }
 
@@ -62,6 +69,8 @@ export class Metrics {
     total.observe(label, figures.total);
     prefill.observe(label, figures.prefill);
     decode.observe(label, figures.decode);
+    this.drafted.inc(label, figures.draftedTokens);
+    this.accepted.inc(label, figures.acceptedTokens);
     this.success.inc({ ...label, finished_reason: figures.reason });
   }
 

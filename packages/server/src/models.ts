@@ -1,5 +1,6 @@
-import type { Embedder, Model, SpeechModel } from '@quern/runtime';
+import type { Embedder, Model, SpeculateOptions, SpeechModel } from '@quern/runtime';
 import { ApiError } from './errors.js';
+import type { HandlerOptions } from './options.js';
 
 /** A model that a server offers. */
 export type ServedModel = Model | Embedder | SpeechModel;
@@ -27,7 +28,15 @@ export interface NamedModel<Kind extends ModelKindName> {
   readonly model: Kinds[Kind];
   /** The adapter that the request named as its model. */
   readonly adapters?: string | undefined;
+  /** How drafts are made for free text. */
+  readonly speculate?: SpeculateOptions | undefined;
 }
+
+/** The model for a text that a request names. @throws ApiError as `modelFor` */
+export const generatorFor = (
+  { models, speculate }: Pick<HandlerOptions, 'models' | 'speculate'>,
+  name: string | undefined,
+): NamedModel<'generation'> => ({ ...modelFor(models, 'generation', name), speculate });
 
 /**
  * The model that a request names. Without a name: the only model of this kind.

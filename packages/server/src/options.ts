@@ -1,3 +1,4 @@
+import type { SpeculateOptions } from '@quern/runtime';
 import type { ServedModels } from './models.js';
 
 /** Receives one line of the log: a plain object, ready for JSON. */
@@ -22,6 +23,11 @@ export interface HandlerOptions {
    * Default: they may not.
    */
   readonly adapterFolder?: string | undefined;
+  /**
+   * Drafts for the texts of all requests, where they are possible: not where a schema, a tool that must be called or
+   * log-probabilities are asked for. Default: none.
+   */
+  readonly speculate?: SpeculateOptions | undefined;
   /** Default: nothing is logged. */
   readonly log?: Log | undefined;
 }

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { type LoadOptions, loadModel, type Model } from '@quern/runtime';
 import { type RunningServer, type ServeOptions, serve } from '../src/index.js';
 
-const demo = fileURLToPath(new URL('../../demo-model/model/quern-demo.gguf', import.meta.url));
+export const demo = fileURLToPath(new URL('../../demo-model/model/quern-demo.gguf', import.meta.url));
 
 /** The demo model, in a cache for several calls. */
 export const loadDemo = (sequences = 8, options: LoadOptions = {}): Promise<Model> =>

@@ -1,5 +1,7 @@
 // Masks of grammars: runs of equal bits with few others.
 #pragma once
+#include <stdint.h>
+
 #include <algorithm>
 #include <bit>
 #include <limits>

@@ -4,6 +4,7 @@ import {
   loadSpeechModel,
   Model,
   modelKind,
+  type SpeculateOptions,
   type SpeechModel,
 } from '@quern/runtime';
 import type { RunningServer, ServeOptions } from '@quern/server';
@@ -14,10 +15,16 @@ import { load } from '../load.js';
 import { type LoadFlags, list, oneBackendOptions, withLoading, withStoredCache } from '../options.js';
 import { modelName } from '../serve/model-name.js';
 import { wholeOption } from '../serve/whole-option.js';
+import {
+  needSpeculationFlags,
+  type SpeculationFlags,
+  withSpeculation,
+  withSpeculator,
+} from '../speculation.js';
 import { interruptible } from '../terminal/interrupt.js';
 import { say } from '../terminal/report.js';
 
-interface ServeFlags extends LoadFlags, TemplateFlags, AdapterFlags {
+interface ServeFlags extends LoadFlags, TemplateFlags, AdapterFlags, SpeculationFlags {
   readonly host: string;
   readonly port: number;
   readonly apiKey?: readonly string[];
@@ -32,6 +39,7 @@ interface ServeFlags extends LoadFlags, TemplateFlags, AdapterFlags {
 type AnyModel = Model | Embedder | SpeechModel;
 
 async function serve(paths: string[], given: ServeFlags, command: Command): Promise<void> {
+  needSpeculationFlags(given, command);
   const flags = await resolveTemplate(given, command);
   if (flags.adapter && paths.length > 1)
     command.error('error: --adapter needs one model: adapters belong to the model they were trained on');
@@ -39,9 +47,12 @@ async function serve(paths: string[], given: ServeFlags, command: Command): Prom
   try {
     await interruptible(async (signal) => {
       for (const path of paths) models[modelName(path, models)] = await loadAny(path, flags, signal);
-      const server = await listen(models, flags, command);
-      say(`${Object.keys(models).join(', ')}: listening on ${server.url}`);
-      await untilStopped(server, signal);
+      const listening = async (speculate: SpeculateOptions | undefined) => {
+        const server = await listen(models, flags, speculate, command);
+        say(`${Object.keys(models).join(', ')}: listening on ${server.url}`);
+        await untilStopped(server, signal);
+      };
+      await withSpeculator(flags, signal, listening, { cache: 'paged', sequences: flags.sequences });
       for (const model of Object.values(models)) if (model instanceof Model) await model.saveCache();
     });
   } finally {
@@ -52,11 +63,12 @@ async function serve(paths: string[], given: ServeFlags, command: Command): Prom
 async function listen(
   models: Record<string, AnyModel>,
   flags: ServeFlags,
+  speculate: SpeculateOptions | undefined,
   command: Command,
 ): Promise<RunningServer> {
   const { serve: begin } = await import('@quern/server'); // other commands start without it
   try {
-    return await begin(serverOptions(models, flags));
+    return await begin({ ...serverOptions(models, flags), ...(speculate && { speculate }) });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     const { host, port } = flags;
@@ -102,7 +114,7 @@ async function untilStopped(server: RunningServer, signal: AbortSignal): Promise
 }
 
 export const serveCommand = (): Command =>
-  withNamedAdapters(withChatTemplate(withStoredCache(withLoading(new Command('serve')))))
+  withNamedAdapters(withSpeculation(withChatTemplate(withStoredCache(withLoading(new Command('serve'))))))
     .description('serve models over HTTP, compatible with OpenAI’s API')
     .argument('<model...>')
     .option('--host <address>', 'address to listen on; 0.0.0.0: all', '127.0.0.1')

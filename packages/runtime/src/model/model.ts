@@ -21,6 +21,11 @@ import { Generation } from '../generation/generation.js';
 import type { GenerationSource, Prompt } from '../generation/generation-source.js';
 import type { DraftSource, DraftTarget } from '../speculation/draft-source.js';
 import { needSameVocabulary } from '../speculation/same-vocabulary.js';
+import {
+  needExactRows,
+  needSpeculateOptions,
+  type SpeculateOptions,
+} from '../speculation/speculate-options.js';
 import { Grammars } from '../structured/grammars.js';
 import type { OutputSchema, OutputValue } from '../structured/options.js';
 import type { DecodeOptions, EncodeOptions, Tokenizer } from '../tokenizer/index.js';
@@ -291,6 +296,17 @@ export class Model {
       adapters: () => this.parts.adapters.take(options.adapters),
       draft: () => this.draftOf(options),
     };
+  }
+
+  /**
+   * Whether generations with this `speculate` could start: for servers, before requests come.
+   * @throws RuntimeError BAD_OPTION, DISPOSED
+   */
+  needSpeculation(speculate: SpeculateOptions): void {
+    this.needLive();
+    needSpeculateOptions(speculate);
+    needExactRows(this.parts.engine.backend);
+    this.draftOf({ speculate });
   }
 
   private draftOf({ speculate }: GenerateOptions): DraftSource | undefined {

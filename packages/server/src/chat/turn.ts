@@ -5,6 +5,7 @@ import {
   type GenerationPiece,
   type GenerationResult,
   QuernError,
+  type SpeculateOptions,
   type TokenLogprobs,
 } from '@quern/runtime';
 import { ApiError, badField } from '../errors.js';
@@ -84,9 +85,11 @@ class Figures {
     this.last = now;
   }
 
-  of({ reason, prefillMs, decodeMs }: GenerationResult) {
+  of({ reason, prefillMs, decodeMs, draftedTokens, acceptedTokens }: GenerationResult) {
     return {
       reason,
+      draftedTokens,
+      acceptedTokens,
       firstToken: this.first === undefined ? undefined : this.first / 1000,
       betweenTokens: this.between,
       total: (performance.now() - this.begin) / 1000,
@@ -99,11 +102,21 @@ class Figures {
 /** The answer to a chat. */
 export const answer =
   (messages: readonly ChatMessage[], options: ChatOptions): Begin =>
-  ({ model, adapters }) =>
-    model.chat(messages, { ...options, adapters });
+  ({ model, adapters, speculate }) =>
+    model.chat(messages, { ...options, adapters, ...draftsFor(options, speculate) });
 
 /** The continuation of a prompt. */
 export const continuation =
   (prompt: string | readonly number[], options: ChatOptions): Begin =>
-  ({ model, adapters }) =>
-    model.generate(prompt, { ...options, adapters });
+  ({ model, adapters, speculate }) =>
+    model.generate(prompt, { ...options, adapters, ...draftsFor(options, speculate) });
+
+/** Drafts are checked neither against a structure nor for log-probabilities. */
+function draftsFor(
+  options: ChatOptions,
+  speculate: SpeculateOptions | undefined,
+): Pick<ChatOptions, 'speculate'> {
+  const { schema, regex, grammar, choices, logprobs, toolChoice = 'auto' } = options;
+  const isFree = [schema, regex, grammar, choices, logprobs].every((option) => option === undefined);
+  return isFree && (toolChoice === 'auto' || toolChoice === 'none') ? { speculate } : {};
+}

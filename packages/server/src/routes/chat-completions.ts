@@ -6,7 +6,7 @@ import { chatLogprobs } from '../chat/logprobs.js';
 import { answer, type TurnEvent, turn } from '../chat/turn.js';
 import { finishReason, usageOf } from '../chat/usage.js';
 import type { Call, ServerContext } from '../context.js';
-import { modelFor, type NamedModel } from '../models.js';
+import { generatorFor, type NamedModel } from '../models.js';
 import { type ChatRequest, chatRequest, messagesOf, needFitting } from '../requests/chat.js';
 import { samplingOptions } from '../requests/generate-options.js';
 import { needMaxTokens } from '../requests/max-tokens.js';
@@ -25,7 +25,7 @@ export async function chatCompletions(
 ): Promise<Response> {
   const body = parse(chatRequest, await readJson(request));
   needFitting(body);
-  const served = modelFor(context.options.models, 'generation', body.model);
+  const served = generatorFor(context.options, body.model);
   const turns = turnsOf(body, served, context, call);
   const head = { id: `chatcmpl-${randomUUID()}`, created: Math.floor(Date.now() / 1000), model: served.name };
   if (!body.stream) return Response.json(await whole(turns, served, head, body.logprobs === true));

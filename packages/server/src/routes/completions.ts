@@ -7,7 +7,7 @@ import { continuation, type TurnEvent, turn } from '../chat/turn.js';
 import { finishReason, usageOf } from '../chat/usage.js';
 import type { Call, ServerContext } from '../context.js';
 import { badField } from '../errors.js';
-import { modelFor, type NamedModel } from '../models.js';
+import { generatorFor, type NamedModel } from '../models.js';
 import { type CompletionRequest, completionRequest, promptsOf } from '../requests/completion.js';
 import { samplingOptions } from '../requests/generate-options.js';
 import { needMaxTokens } from '../requests/max-tokens.js';
@@ -31,7 +31,7 @@ export async function completions(request: Request, context: ServerContext, call
   const body = parse(completionRequest, await readJson(request));
   if ((body.best_of ?? body.n ?? 1) !== (body.n ?? 1))
     throw badField('best_of', 'best_of must equal n: other answers are not ranked here');
-  const served = modelFor(context.options.models, 'generation', body.model);
+  const served = generatorFor(context.options, body.model);
   const turns = turnsOf(body, served, context, call);
   const head = { id: `cmpl-${randomUUID()}`, created: Math.floor(Date.now() / 1000), model: served.name };
   const before = body.echo ? promptsOf(body).flatMap((prompt) => repeat(textOf(prompt, served), body.n)) : [];

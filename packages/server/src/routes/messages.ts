@@ -4,7 +4,7 @@ import { type Block, blocksOf, wholeAnswer } from '../chat/blocks.js';
 import { answer, type TurnEvent, turn } from '../chat/turn.js';
 import type { Call, ServerContext } from '../context.js';
 import type { ApiError } from '../errors.js';
-import { modelFor } from '../models.js';
+import { generatorFor, modelFor } from '../models.js';
 import {
   chatMessages,
   countRequest,
@@ -19,7 +19,7 @@ import { event, eventStream } from '../sse.js';
 /** POST /v1/messages, in Anthropic's form */
 export async function messages(request: Request, context: ServerContext, call: Call): Promise<Response> {
   const body = parse(messagesRequest, await readJson(request));
-  const served = modelFor(context.options.models, 'generation', body.model);
+  const served = generatorFor(context.options, body.model);
   needMaxTokens(body.max_tokens, served.model, 'max_tokens');
   const options = { ...optionsOf(body), signal: call.signal };
   const events = turn(served, answer(chatMessages(body), options), context.metrics, 'tools');

@@ -3,7 +3,7 @@ import type { GenerationResult } from '@quern/runtime';
 import { type Block, type BlockEvent, blocksOf, wholeAnswer } from '../chat/blocks.js';
 import { answer, type TurnEvent, turn } from '../chat/turn.js';
 import type { Call, ServerContext } from '../context.js';
-import { modelFor } from '../models.js';
+import { generatorFor } from '../models.js';
 import { samplingOptions } from '../requests/generate-options.js';
 import { needMaxTokens } from '../requests/max-tokens.js';
 import { parse, readJson } from '../requests/parse.js';
@@ -19,7 +19,7 @@ import { event, eventStream } from '../sse.js';
 /** POST /v1/responses, without a store */
 export async function responses(request: Request, context: ServerContext, call: Call): Promise<Response> {
   const body = parse(responsesRequest, await readJson(request));
-  const served = modelFor(context.options.models, 'generation', body.model);
+  const served = generatorFor(context.options, body.model);
   needMaxTokens(body.max_output_tokens, served.model, 'max_output_tokens');
   const options = {
     ...samplingOptions(body),
