@@ -60,6 +60,28 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   60_000,
 );
 
+test.each([['--lookup'], ['--draft', 'demo']])(
+  'serve %s: the text without drafts',
+  async (...flags) => {
+    const port = await freePort();
+    const url = `http://127.0.0.1:${port}`;
+    const server = start(['serve', 'demo', '--port', String(port), '--no-log', ...flags]);
+    await untilReady(url);
+    const prompt = 'The hare ran home. The hare ran home. The hare';
+    const response = await fetch(`${url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ messages: [{ role: 'user', content: prompt }], max_tokens: 24, temperature: 0 }),
+    });
+    const { choices } = (await response.json()) as { choices: { message: { content: string } }[] };
+    server.kill('SIGTERM');
+    expect((await server.finished).code).toBe(0);
+    const alone = await quern(['run', 'demo', '-p', prompt, '-n', '24', '--temperature', '0', '--json']);
+    expect(choices[0]!.message.content).toBe(JSON.parse(alone.stdout).text);
+  },
+  60_000,
+);
+
 test('faults end serve with one message', async () => {
   const port = await freePort();
   const holder = createServer().listen(port, '127.0.0.1');
@@ -68,6 +90,7 @@ test('faults end serve with one message', async () => {
   expect([taken.code, taken.stdout]).toEqual([1, '']);
   expect(taken.stderr).toContain(`port ${port} of 127.0.0.1 is taken: choose another one with --port`);
   expect((await quern(['serve', 'nosuch'])).stderr).toMatch(/nosuch/);
+  expect((await quern(['serve', 'demo', '--draft-max', '3'])).stderr).toMatch(/give --lookup or --draft/);
   expect((await quern(['serve', 'demo', '--port', 'x'])).stderr).toMatch(/whole number/);
 }, 60_000);
 

@@ -1,6 +1,5 @@
 import type { Embedder, Model, SpeculateOptions, SpeechModel } from '@quern/runtime';
 import { ApiError } from './errors.js';
-import type { HandlerOptions } from './options.js';
 
 /** A model that a server offers. */
 export type ServedModel = Model | Embedder | SpeechModel;
@@ -34,7 +33,7 @@ export interface NamedModel<Kind extends ModelKindName> {
 
 /** The model for a text that a request names. @throws ApiError as `modelFor` */
 export const generatorFor = (
-  { models, speculate }: Pick<HandlerOptions, 'models' | 'speculate'>,
+  { models, speculate }: { readonly models: ServedModels } & Pick<NamedModel<'generation'>, 'speculate'>,
   name: string | undefined,
 ): NamedModel<'generation'> => ({ ...modelFor(models, 'generation', name), speculate });
 
