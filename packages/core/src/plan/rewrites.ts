@@ -180,18 +180,25 @@ const addLowRank: Match = (graph, index) => {
   return { replaced: rising(downAt, upAt, sumAt, index), fused };
 };
 
+/** The product without bias or batchInvariant that makes all of `logits`, read by op `user` alone: its index. */
+function plainProduct(graph: PlanGraph, logits: PlanOperand | undefined, user: number): number | undefined {
+  const at = graph.soleMaker(logits, 'linear', user);
+  if (at === undefined) return undefined;
+  const { operands, attributes, outputs } = graph.ops[at]!;
+  const [, , bias] = operands;
+  const [batchInvariant] = attributes;
+  return !bias && batchInvariant === 0 && sameShape(outputs[0]!, logits!) ? at : undefined;
+}
+
 /** argmax(linear(x, w)), logits used nowhere else. */
 const linearArgmax: Match = (graph, index) => {
   const argmax = named(graph, index, 'argmax');
-  if (!argmax) return undefined;
-  const linearAt = graph.soleMaker(argmax.operands[0], 'linear', index);
-  if (linearAt === undefined) return undefined;
-  const linear = graph.ops[linearAt]!;
-  if (linear.operands[2] || !sameShape(linear.outputs[0]!, argmax.operands[0]!)) return undefined;
-  if (linear.attributes[0] !== 0) return undefined; // linearArgmax cannot be batchInvariant
+  const linearAt = plainProduct(graph, argmax?.operands[0], index);
+  if (!argmax || linearAt === undefined) return undefined;
+  const [x, w] = graph.ops[linearAt]!.operands;
   const fused: PlanOp = {
     op: fusedOps.linearArgmax,
-    operands: [linear.operands[0], linear.operands[1]],
+    operands: [x, w],
     attributes: [],
     outputs: argmax.outputs,
   };
@@ -201,15 +208,12 @@ const linearArgmax: Match = (graph, index) => {
 /** maskLogits(linear(x, w), bits), logits used nowhere else. */
 const linearMask: Match = (graph, index) => {
   const mask = named(graph, index, 'maskLogits');
-  if (!mask) return undefined;
-  const linearAt = graph.soleMaker(mask.operands[0], 'linear', index);
-  if (linearAt === undefined) return undefined;
-  const linear = graph.ops[linearAt]!;
-  if (linear.operands[2] || !sameShape(linear.outputs[0]!, mask.operands[0]!)) return undefined;
-  if (linear.attributes[0] !== 0) return undefined; // linearMask cannot be batchInvariant
+  const linearAt = plainProduct(graph, mask?.operands[0], index);
+  if (!mask || linearAt === undefined) return undefined;
+  const [x, w] = graph.ops[linearAt]!.operands;
   const fused: PlanOp = {
     op: fusedOps.linearMask,
-    operands: [linear.operands[0], linear.operands[1], mask.operands[1]],
+    operands: [x, w, mask.operands[1]],
     attributes: [],
     outputs: mask.outputs,
   };
