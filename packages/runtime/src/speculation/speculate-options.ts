@@ -84,6 +84,8 @@ export const draftSchema = {
 
 /** @throws RuntimeError BAD_OPTION */
 export function needSpeculateOptions(options: SpeculateOptions): void {
+  if (!rules.isObject(options))
+    throw badOption(`[generate] speculate is ${showValue(options)}; it must be an object`, 'speculate');
   const { kind } = options;
   if (kind !== 'lookup' && kind !== 'draft')
     throw badOption(

@@ -72,6 +72,11 @@ const request = { cacheDtype: 'f16', sequences: 1, prefillChunk: 8 };
 const synthetic = () => [join(folder, 'made.gguf'), { shape: 'tiny', format: 'f32' }];
 
 const calls: Readonly<Record<string, Call>> = {
+  'model.needSpeculation': {
+    of: () => model,
+    right: () => [{ kind: 'lookup' }],
+    wrong: [[...no.needed, { kind: 'x' }]],
+  },
   loadModel: { right: () => [path, { backend }], wrong: [no.locator, no.options] },
   planModel: { right: () => [path, { backend }], wrong: [no.locator, no.options] },
   loadEmbedder: { right: () => [encoder, { backend }], wrong: [no.locator, no.options] },
