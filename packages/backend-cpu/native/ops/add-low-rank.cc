@@ -142,7 +142,7 @@ class LowRank {
 
 void AddLowRankOp::run(Call& call) {
   const LowRankOperands o{call.floats(BASE, 2), call.floats(X, 2),      call.matrices(A), call.matrices(B),
-                   call.ints(IDS),       call.floats(SCALES, 2), call.floats(Y, 2)};
+                          call.ints(IDS),       call.floats(SCALES, 2), call.floats(Y, 2)};
   check_low_rank(call, o);
   if (o.y.count == 0) return;
   const int64_t pairs = o.scales.count - std::count(o.scales.data, o.scales.data + o.scales.count, 0.0f);

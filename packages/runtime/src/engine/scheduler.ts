@@ -38,8 +38,8 @@ const mostChainRows = 16;
 
 /**
  * Computes the requests of all calls in shared steps. A step takes whatever requests there are when it begins: one
- * token of each sequence that decodes, with its drafts, and tokens of prompts (`RowChoice`). A request joins the next step if it arrives
- * during the running step or in the same turn of the event loop; a step waits for nobody.
+ * token of each sequence that decodes, with its drafts, and tokens of prompts (`RowChoice`). A request joins the next
+ * step if it arrives during the running step or in the same turn of the event loop; a step waits for nobody.
  *
  * Chain: where all requests decode and the device chooses all tokens, several steps run without waking JavaScript, as
  * many as fit in `wakeUpMilliseconds` at the speed of the last step. Other work for the device ends the chain after its
@@ -172,7 +172,7 @@ export class Scheduler {
     }
   }
 
-  /** Rows of different sequences, one each, or one sequence with drafts. Returns the number of steps: a chain has several. */
+  /** One row per sequence, or one sequence with drafts. Returns the number of steps: a chain has several. */
   private decode(chosen: readonly ChosenRows[]): Promise<number> {
     const head = headOf(membersOf(chosen), this.options.steps.canDraw);
     const count = this.chainLength(chosen, head);
