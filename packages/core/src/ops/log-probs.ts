@@ -46,6 +46,17 @@ export const logProbs = defineOp({
       attributes: {},
     },
     {
+      name: 'many tokens of a row',
+      operands: {
+        x: normal(6, [2, 70], 3),
+        tokens: ints(
+          Array.from({ length: 80 }, (_, i) => (i * 29) % 70),
+          [2, 40],
+        ),
+      },
+      attributes: {},
+    },
+    {
       name: 'long rows',
       operands: { x: normal(2, [2, 9001], 3), tokens: ints([9000, 0, 17, 4096], [2, 2]) },
       attributes: {},
