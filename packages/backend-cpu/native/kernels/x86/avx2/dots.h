@@ -4,7 +4,7 @@
 namespace quern::QUERN_ISA {
 namespace {
 
-constexpr int PACKED_T = 4; // most rows of x per step of few_rows
+constexpr int PACKED_T = 4; // most rows of x per step of few_rows; more: many-rows.h
 
 inline Bytes broadcast_quad(const int8_t* x) {
   int32_t quad;
