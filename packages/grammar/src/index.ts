@@ -5,5 +5,7 @@ export { Grammar } from './grammar.js';
 export { Matcher } from './matcher.js';
 export { compileSchema, type SchemaOptions } from './schema/compile-schema.js';
 export type { InferSchema } from './schema/infer.js';
+export { prepareSchemas } from './schema/strings.js';
 export { compileStructure, type Structure } from './structure.js';
+export type { TokenTexts } from './vocabulary/token-bytes.js';
 export { Vocabulary, type VocabularyOptions } from './vocabulary/vocabulary.js';

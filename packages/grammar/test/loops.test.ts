@@ -1,5 +1,5 @@
 // Masks made by loops (whole kinds of characters at once) against the definition: every token by itself.
-import { compileRegex, compileSchema, type Grammar, Vocabulary } from '../src/index.js';
+import { compileRegex, compileSchema, type Grammar, prepareSchemas, Vocabulary } from '../src/index.js';
 
 /** Numbers from 0 to 1, the same in each run. */
 function numbers(seed: number) {
@@ -136,13 +136,26 @@ test.each(patterns)('/%s/', (pattern, text) => {
 });
 
 test('built in turns, a vocabulary is the same, and the event loop goes on', async () => {
+  const repeated = Array.from({ length: 400 }, () => new TextEncoder().encode('again'));
+  const counted = Array.from({ length: 60_000 }, (_, i) => new TextEncoder().encode(`${i % 50_000}`));
+  const texts = [...counted, ...repeated, new Uint8Array(0)];
+  const ends = { endOfText: [texts.length - 1] };
   let turns = 0;
   const counting = setInterval(() => turns++, 1);
-  const built = await Vocabulary.build([...bytes, new Uint8Array(0)], { endOfText: [bytes.length] });
+  const built = await Vocabulary.build({ length: texts.length, at: (token) => texts[token] }, ends);
   clearInterval(counting);
   expect(turns).toBeGreaterThan(0);
-  expect([built.trie, built.twins]).toEqual([vocabulary.trie, vocabulary.twins]);
+  const known = new Vocabulary(texts, ends);
+  expect([built.trie, built.twins, built.deepest]).toEqual([known.trie, known.twins, 5]);
+  expect(built.twins.get(60_000)).toEqual(repeated.slice(1).map((_, i) => 60_001 + i));
+  expect(built.twins.get(7)).toEqual([50_007]);
+  expect(built.trie.order.length).toBe(50_001);
   await expect(Vocabulary.build(bytes, { endOfText: [-1] })).rejects.toThrow(
     'endOfText must be tokens below',
   );
+});
+
+test('what schemas share is made in turns, before the first', async () => {
+  await Promise.all([prepareSchemas(), prepareSchemas()]);
+  expect(compileSchema({ type: 'string' }).test('"é"')).toBe(true);
 });

@@ -15,7 +15,7 @@ test.each([1, 2])(
   async (plansInFlight) => {
     const report = await runConformance({
       createDriver: () => testDevice({ plansInFlight }),
-      only: exhaustive ? undefined : own,
+      only: exhaustive && plansInFlight === 1 ? undefined : own,
     });
     expect(formatReport(report)).toContain(' 0 failed');
   },

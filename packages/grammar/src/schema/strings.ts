@@ -4,6 +4,7 @@ import { parsePattern } from '../regex/parse.js';
 import { complement, normalise } from '../regex/points.js';
 import { NOTHING, type Regex, Regexes } from '../regex/regexes.js';
 import { type Range, utf8 } from '../regex/utf8.js';
+import { inTurns } from '../turns.js';
 
 /** Characters that JSON strings hold only as escapes. */
 const ESCAPED: Range[] = [
@@ -23,23 +24,46 @@ class Characters {
   readonly free = this.regexes.or(this.plain, anyEscape(this.regexes));
   readonly quote = this.regexes.byte(0x22);
 
-  constructor() {
-    for (const unit of [this.canonical, this.free])
-      derivatives(this.regexes, this.regexes.concat(this.regexes.many(unit), this.quote));
+  /** Finds the derivatives of strings; yields where other work may come between. */
+  *derive(): Generator<void> {
+    for (const unit of [this.canonical, this.free]) {
+      const string = this.regexes.concat(this.regexes.many(unit), this.quote);
+      yield* derivatives(this.regexes, string);
+    }
   }
 }
 
 /** Finds all derivatives of an expression that has few. */
-function derivatives(regexes: Regexes, regex: Regex): void {
+function* derivatives(regexes: Regexes, regex: Regex): Generator<void> {
   const seen = new Set([regex]);
-  for (const at of seen) for (let byte = 0; byte < 256; byte++) seen.add(regexes.derive(at, byte));
+  for (const at of seen) {
+    for (let byte = 0; byte < 256; byte++) seen.add(regexes.derive(at, byte));
+    yield;
+  }
 }
 
 let characters: Characters | undefined;
 
-function knownCharacters(): Characters {
-  characters ??= new Characters();
+/** Makes what all schemas know of characters; yields where other work may come between. */
+function* makeCharacters(): Generator<void, Characters> {
+  const made = new Characters();
+  yield;
+  yield* made.derive();
+  characters ??= made;
   return characters;
+}
+
+function knownCharacters(): Characters {
+  if (!characters) for (const _ of makeCharacters());
+  return characters as Characters;
+}
+
+/**
+ * Makes what all schemas share, in turns of the event loop. Without it the first `compileSchema` of a process makes it, which
+ * takes some 20 ms.
+ */
+export async function prepareSchemas(): Promise<void> {
+  if (!characters) await inTurns(makeCharacters());
 }
 
 /** JSON strings as expressions. "Canonical": as JSON.stringify writes it, so that each text has one spelling. */

@@ -1,65 +1,87 @@
 import { type Kinds, OTHER, suffixesOf } from './kinds.js';
-import { TrieBuilder } from './trie.js';
+import { TokenBytes, type TokenTexts } from './token-bytes.js';
+import { type Trie, TrieBuilder } from './trie.js';
 
-const TURN = 2_000; // tokens: a few milliseconds
+const PART = 256; // tokens: a fraction of a millisecond
 
-/** What a vocabulary knows of its tokens, found in turns. */
+/** What a vocabulary knows of its tokens, found in parts. */
 export class TokenIndex {
   /** Of each token: the kinds and the number of its characters. */
   readonly kinds: Int32Array;
   readonly lengths: Int32Array;
   /** Tokens with the same bytes as an earlier one, by that one. */
   readonly twins = new Map<number, number[]>();
-  readonly builder: TrieBuilder;
-  /** Tokens with text by their first two bytes. */
-  private readonly buckets = Array.from({ length: 1 << 16 }, (): number[] => []);
+  /** Of all tokens with text, once the work is done. */
+  trie!: Trie;
+  /** The most bytes of a token. */
+  deepest = 0;
+  readonly bytes: TokenBytes;
 
   constructor(
-    private readonly texts: readonly Uint8Array[],
+    private readonly texts: TokenTexts,
     private readonly endOfText: readonly number[],
   ) {
     this.kinds = new Int32Array(texts.length).fill(OTHER);
     this.lengths = new Int32Array(texts.length);
-    this.builder = new TrieBuilder(texts.reduce((sum, { length }) => sum + length, 0));
+    this.bytes = new TokenBytes(texts.length);
   }
 
   /** Does the work; yields where other work may come between. */
-  *turns(): Generator<void> {
-    yield* this.fillBuckets();
-    let done = 0;
-    for (const bucket of this.buckets) {
-      bucket.sort((a, b) => Buffer.compare(this.text(a), this.text(b)) || a - b);
-      this.addSorted(bucket);
-      done += bucket.length;
-      if (done < TURN) continue;
-      done = 0;
-      yield;
-    }
+  *work(): Generator<void> {
+    const tokens = yield* this.readTexts();
+    const builder = yield* TrieBuilder.make(this.bytes.total, this.texts.length);
+    yield* this.addAll(builder, tokens, 0);
+    this.trie = yield* builder.build();
   }
 
-  private *fillBuckets(): Generator<void> {
+  /** Returns the tokens with text. */
+  private *readTexts(): Generator<void, number[]> {
     const ends = new Set(this.endOfText);
+    const tokens: number[] = [];
     for (let token = 0; token < this.texts.length; token++) {
-      if (token % TURN === 0) yield;
-      const text = this.text(token);
+      if (token % PART === 0) yield;
+      const text = this.texts.at(token) as Uint8Array;
+      this.bytes.add(text);
       if (text.length === 0 || ends.has(token)) continue;
-      (this.buckets[((text[0] as number) << 8) | (text[1] ?? 0)] as number[]).push(token);
+      tokens.push(token);
+      this.deepest = Math.max(this.deepest, text.length);
     }
+    return tokens;
   }
 
-  private addSorted(tokens: readonly number[]): void {
+  /** Adds tokens that share their first `depth` bytes, in ascending order. */
+  private *addAll(builder: TrieBuilder, tokens: number[], depth: number): Generator<void> {
+    if (tokens.length <= PART) {
+      tokens.sort((a, b) => this.bytes.compare(a, b) || a - b);
+      return yield* this.addSorted(builder, tokens);
+    }
+    const ended: number[] = [];
+    const byNext: number[][] = new Array(256);
+    for (const [i, token] of tokens.entries()) {
+      if (i % PART === 0) yield;
+      const next = this.bytes.byteOf(token, depth);
+      if (next === undefined) ended.push(token);
+      else if (byNext[next]) byNext[next].push(token);
+      else byNext[next] = [token];
+    }
+    yield* this.addSorted(builder, ended);
+    for (const group of byNext) if (group) yield* this.addAll(builder, group, depth + 1);
+  }
+
+  private *addSorted(builder: TrieBuilder, tokens: readonly number[]): Generator<void> {
     let first = -1; // of equal texts
-    for (const token of tokens) {
-      const text = this.text(token);
-      if (first >= 0 && Buffer.compare(this.text(first), text) === 0) {
+    for (const [i, token] of tokens.entries()) {
+      if (i % PART === 0) yield;
+      if (first >= 0 && this.bytes.compare(first, token) === 0) {
         this.addTwin(first, token);
         continue;
       }
       first = token;
+      const text = this.bytes.of(token);
       const suffixes = suffixesOf(text);
       this.kinds[token] = suffixes.kinds[0] as Kinds;
       this.lengths[token] = suffixes.lengths[0] as number;
-      this.builder.add(token, text, suffixes);
+      builder.add(token, text, suffixes);
     }
   }
 
@@ -67,9 +89,5 @@ export class TokenIndex {
     const twins = this.twins.get(first);
     if (twins) twins.push(token);
     else this.twins.set(first, [token]);
-  }
-
-  private text(token: number): Uint8Array {
-    return this.texts[token] as Uint8Array;
   }
 }

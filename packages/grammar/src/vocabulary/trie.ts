@@ -1,5 +1,7 @@
 import { type Kinds, OTHER, type Suffixes } from './kinds.js';
 
+const PART = 1 << 16; // nodes: a fraction of a millisecond
+
 /**
  * Tokens as a flat trie, in preorder. Node i has the byte `bytes[i]`; its subtree ends before `ends[i]`; it is at
  * `depths[i]` (first bytes: 0); `tokens[i]` is the token that ends here, or -1.
@@ -35,46 +37,68 @@ const ARRAYS = [
 ] as const;
 type NodeArrays = { readonly [Name in (typeof ARRAYS)[number]]: Int32Array };
 
+/** Makes one array after the other: each takes a millisecond or two. */
+function* eachArray(make: (name: keyof NodeArrays) => Int32Array): Generator<void, NodeArrays> {
+  const arrays: [string, Int32Array][] = [];
+  for (const name of ARRAYS) {
+    arrays.push([name, make(name)]);
+    yield;
+  }
+  return Object.fromEntries(arrays) as NodeArrays;
+}
+
 /** Builds a trie of tokens added in the order of their bytes, without duplicates or empty ones. */
 export class TrieBuilder {
   private readonly bytes: Uint8Array;
   private readonly of: NodeArrays;
-  private readonly order: number[] = [];
+  private readonly order: Int32Array;
   private nodes = 0;
+  private added = 0; // tokens
   /** The nodes of the token before, by depth. */
   private readonly path: number[] = [];
 
-  /** @param capacity most nodes: the bytes of all tokens */
-  constructor(capacity: number) {
+  private constructor(capacity: number, tokens: number, of: NodeArrays) {
     this.bytes = new Uint8Array(capacity);
-    const arrays = ARRAYS.map((name) => [name, new Int32Array(capacity + 1)]);
-    this.of = Object.fromEntries(arrays) as NodeArrays;
+    this.order = new Int32Array(tokens);
+    this.of = of;
+  }
+
+  /**
+   * Yields where other work may come between.
+   *
+   * @param capacity most nodes: the bytes of all tokens
+   * @param tokens most tokens
+   */
+  static *make(capacity: number, tokens: number): Generator<void, TrieBuilder> {
+    const arrays = yield* eachArray(() => new Int32Array(capacity + 1));
+    return new TrieBuilder(capacity, tokens, arrays);
   }
 
   add(token: number, text: Uint8Array, suffixes: Suffixes): void {
     this.close(this.common(text));
     for (let depth = this.path.length; depth < text.length; depth++) this.open(depth, text[depth] as number);
     this.of.tokens[this.nodes - 1] = token;
-    this.order.push(token);
+    this.order[this.added++] = token;
     this.path.forEach((node, depth) => this.note(node, suffixes, depth + 1));
   }
 
-  build(): Trie {
+  /** The trie; yields where other work may come between. */
+  *build(): Generator<void, Trie> {
     this.close(0);
-    const { nodes } = this;
-    this.of.firsts[nodes] = this.order.length;
-    const parts = ARRAYS.map((name) => [name, this.of[name].slice(0, name === 'firsts' ? nodes + 1 : nodes)]);
+    const { nodes, added } = this;
+    this.of.firsts[nodes] = added;
     return {
-      ...(Object.fromEntries(parts) as NodeArrays),
-      others: this.others(),
+      ...(yield* eachArray((name) => this.of[name].slice(0, name === 'firsts' ? nodes + 1 : nodes))),
+      others: yield* this.others(),
       bytes: this.bytes.slice(0, nodes),
-      order: Int32Array.from(this.order),
+      order: this.order.slice(0, added),
     };
   }
 
-  private others(): Int32Array {
+  private *others(): Generator<void, Int32Array> {
     const others = new Int32Array(this.nodes + 1).fill(this.nodes);
     for (let node = this.nodes - 1; node >= 0; node--) {
+      if (node % PART === 0) yield;
       const isOther = ((this.of.kinds[node] as Kinds) & OTHER) !== 0;
       others[node] = isOther ? node : (others[node + 1] as number);
     }
@@ -99,7 +123,7 @@ export class TrieBuilder {
     this.bytes[node] = byte;
     this.of.depths[node] = depth;
     this.of.tokens[node] = -1;
-    this.of.firsts[node] = this.order.length;
+    this.of.firsts[node] = this.added;
   }
 
   private note(node: number, { kinds, lengths }: Suffixes, from: number): void {

@@ -1,5 +1,7 @@
 import { GrammarError } from '../error.js';
+import { inTurns } from '../turns.js';
 import type { Kinds } from './kinds.js';
+import type { TokenBytes, TokenTexts } from './token-bytes.js';
 import { TokenIndex } from './token-index.js';
 import type { Trie } from './trie.js';
 
@@ -16,8 +18,8 @@ export const setBit = (mask: Uint32Array, token: number): void => {
 };
 
 /**
- * The tokens of a tokenizer, prepared once and shared by all grammars. `tokens[i]`: the bytes of token i; an empty array
- * for tokens that stand for no text (control tokens): grammars never allow them.
+ * The tokens of a tokenizer, prepared once and shared by all grammars. `texts.at(i)`: the bytes of token i; an empty
+ * array for tokens that stand for no text (control tokens): grammars never allow them.
  */
 export class Vocabulary {
   readonly size: number;
@@ -29,6 +31,7 @@ export class Vocabulary {
   readonly deepest: number;
   /** Tokens with the same bytes as an earlier one, by that one. */
   readonly twins: ReadonlyMap<number, readonly number[]>;
+  private readonly texts: TokenBytes;
   private readonly kinds: Int32Array; // of each token
   private readonly lengths: Int32Array; // characters of each token
   private readonly kindMasks = new Map<string, Uint32Array>();
@@ -38,35 +41,31 @@ export class Vocabulary {
    *
    * @param indexed of `Vocabulary.build` alone
    */
-  constructor(
-    private readonly texts: readonly Uint8Array[],
-    { endOfText }: VocabularyOptions,
-    indexed?: TokenIndex,
-  ) {
+  constructor(texts: TokenTexts, { endOfText }: VocabularyOptions, indexed?: TokenIndex) {
     this.size = texts.length;
     this.words = Math.ceil(texts.length / 32);
     this.endOfText = checkEnds(endOfText, this.size);
     const index = indexed ?? new TokenIndex(texts, this.endOfText);
-    if (!indexed) for (const _ of index.turns());
+    if (!indexed) for (const _ of index.work());
+    this.texts = index.bytes;
     this.kinds = index.kinds;
     this.lengths = index.lengths;
     this.twins = index.twins;
-    this.trie = index.builder.build();
-    this.deepest = texts.reduce((most, { length }) => Math.max(most, length), 0);
+    this.trie = index.trie;
+    this.deepest = index.deepest;
   }
 
   /** The same in turns of a few milliseconds: other work of the event loop goes on meanwhile. */
-  static async build(texts: readonly Uint8Array[], options: VocabularyOptions): Promise<Vocabulary> {
+  static async build(texts: TokenTexts, options: VocabularyOptions): Promise<Vocabulary> {
     const index = new TokenIndex(texts, checkEnds(options.endOfText, texts.length));
-    for (const _ of index.turns()) await new Promise<void>((resolve) => setImmediate(resolve));
+    await inTurns(index.work());
     return new Vocabulary(texts, options, index);
   }
 
   bytesOf(token: number): Uint8Array {
-    const bytes = this.texts[token];
-    if (!bytes)
+    if (!(token >= 0 && token < this.size))
       throw new GrammarError('BAD_TOKEN', `token ${token}`, `outside the vocabulary of ${this.size}`);
-    return bytes;
+    return this.texts.of(token);
   }
 
   /** The mask of tokens of up to `most` characters, all of `kinds`; read-only. */

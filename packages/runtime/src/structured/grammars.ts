@@ -1,4 +1,3 @@
-import { yieldToEventLoop } from '@quern/core';
 import {
   compileChoices,
   compileGbnf,
@@ -6,6 +5,7 @@ import {
   compileSchema,
   compileStructure,
   type Grammar,
+  prepareSchemas,
   type Structure,
   Vocabulary,
 } from '@quern/grammar';
@@ -43,6 +43,7 @@ export class Grammars {
    */
   async constraint(options: StructuredOptions, calls?: CallsStructure): Promise<Constraint | undefined> {
     const name = structureOf(options);
+    if (calls || name === 'schema') await prepareSchemas();
     if (calls) return this.over(this.kept('tools', calls.structure), 'toolChoice', calls.marks);
     return name && this.over(this.grammar(name, options[name]), name, noMarks);
   }
@@ -79,26 +80,20 @@ export class Grammars {
     return made;
   }
 
-  private async build(tokenizer: Tokenizer, marks: ReadonlySet<number>): Promise<Vocabulary> {
-    const texts: Uint8Array[] = [];
-    while (texts.length < this.vocabulary) {
-      texts.push(this.text(tokenizer, marks, texts.length));
-      if (texts.length % textsPerTurn === 0) await yieldToEventLoop();
-    }
+  private build(tokenizer: Tokenizer, marks: ReadonlySet<number>): Promise<Vocabulary> {
+    const texts = { length: this.vocabulary, at: (id: number) => this.text(tokenizer, marks, id) };
     return Vocabulary.build(texts, { endOfText: [...tokenizer.eog] });
   }
 
   /** The bytes of a logit's token; none for control tokens but `marks`, and for logits beyond the vocabulary. */
   private text(tokenizer: Tokenizer, marks: ReadonlySet<number>, id: number): Uint8Array {
     if (marks.has(id)) return new TextEncoder().encode(tokenizer.tokenText(id));
-    return id >= tokenizer.vocabSize || tokenizer.isControl(id)
-      ? new Uint8Array(0)
-      : tokenizer.tokenBytes(id);
+    return id >= tokenizer.vocabSize || tokenizer.isControl(id) ? noText : tokenizer.tokenBytes(id);
   }
 }
 
 const noMarks: ReadonlySet<number> = new Set();
-const textsPerTurn = 8_192; // a few milliseconds
+const noText = new Uint8Array(0);
 
 type GrammarSource = keyof StructuredOptions | 'tools';
 

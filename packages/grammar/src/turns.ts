@@ -1,0 +1,12 @@
+const TURN = 4; // milliseconds between two turns of the event loop
+
+/** Does work that yields, in turns: other work of the event loop goes on meanwhile. */
+export async function inTurns<Result>(work: Generator<void, Result>): Promise<Result> {
+  let start = performance.now();
+  for (let step = work.next(); ; step = work.next()) {
+    if (step.done) return step.value;
+    if (performance.now() - start < TURN) continue;
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    start = performance.now();
+  }
+}
