@@ -1,5 +1,5 @@
+import { Answer, show } from './answer.js';
 import { eventsOf, postJson, showingProblems } from './api.js';
-import { element } from './elements.js';
 
 const list = document.getElementById('messages');
 const form = document.getElementById('ask');
@@ -28,7 +28,10 @@ function fields() {
   return {
     model: values.model,
     ...Object.fromEntries(numbers.map((name) => [name, Number(values[name])])),
-    ...(values.tools.trim() && { tools: parsed('the list of tools', values.tools) }),
+    ...(values.tools.trim() && {
+      tools: parsed('the list of tools', values.tools),
+      tool_choice: values.tool_choice,
+    }),
     ...(values.schema.trim() && {
       response_format: {
         type: 'json_schema',
@@ -43,59 +46,6 @@ const system = () => {
   return text ? [{ role: 'system', content: text }] : [];
 };
 
-function show(role, text = '') {
-  const body = element('span', { textContent: text });
-  const item = element(
-    'li',
-    { className: role },
-    element('span', { className: 'who', textContent: role }),
-    body,
-  );
-  list.append(item);
-  item.scrollIntoView({ block: 'end' });
-  return { item, body };
-}
-
-/** Shows an answer while it comes. */
-class Answer {
-  content = '';
-  calls = [];
-
-  constructor() {
-    this.shown = show('assistant');
-  }
-
-  add({ content, reasoning_content: thinking, tool_calls: calls = [] }) {
-    if (thinking) this.part('thinking').textContent += thinking;
-    for (const call of calls) this.addCall(call);
-    if (content) this.shown.body.textContent += content;
-    this.content += content ?? '';
-  }
-
-  addCall({ index, id, function: { name, arguments: text = '' } }) {
-    this.calls[index] ??= { id, type: 'function', function: { name, arguments: '' } };
-    const call = this.calls[index].function;
-    call.arguments += text;
-    this.part(`call call-${index}`).textContent = `${call.name}(${call.arguments})`;
-  }
-
-  part(className) {
-    const known = this.shown.item.querySelector(`.${className.split(' ').at(-1)}`);
-    if (known) return known;
-    const made = element('div', { className });
-    this.shown.body.before(made);
-    return made;
-  }
-
-  get message() {
-    return {
-      role: 'assistant',
-      content: this.content,
-      ...(this.calls.length > 0 && { tool_calls: this.calls }),
-    };
-  }
-}
-
 async function answer() {
   const answered = new Answer();
   const begin = performance.now();
@@ -108,10 +58,11 @@ async function answer() {
   const response = await postJson('v1/chat/completions', body, abort.signal);
   for await (const event of eventsOf(response)) {
     if (event.error) throw new Error(event.error.message);
-    if (event.choices[0]) answered.add(event.choices[0].delta);
+    if (event.choices[0]) answered.add(event.choices[0]);
     if (event.usage) tell(event.usage, performance.now() - begin);
   }
   messages.push(answered.message);
+  return answered;
 }
 
 function tell({ completion_tokens: tokens, prompt_tokens: prompt, prompt_tokens_details: details }, ms) {
@@ -124,17 +75,25 @@ function busy(isBusy) {
   stop.disabled = !isBusy;
 }
 
-form.addEventListener('submit', async (event) => {
-  event.preventDefault();
-  if (send.disabled) return;
-  messages.push({ role: 'user', content: prompt.value });
-  show('user', prompt.value);
-  prompt.value = '';
+/** Adds messages and shows the answer. Calls in it wait for their results, or for another message instead. */
+async function ask(...added) {
+  for (const { role, content } of added) show(role, content);
+  messages.push(...added);
   abort = new AbortController();
   busy(true);
-  await showingProblems(answer);
+  const answered = await showingProblems(answer);
   busy(false);
   prompt.focus();
+  if (answered?.isCalling) answered.askResults((results) => ask(...results));
+}
+
+form.addEventListener('submit', (event) => {
+  event.preventDefault();
+  if (send.disabled) return;
+  const content = prompt.value;
+  prompt.value = '';
+  list.querySelector('.results')?.remove();
+  ask({ role: 'user', content });
 });
 
 prompt.addEventListener('keydown', (event) => {

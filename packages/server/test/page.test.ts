@@ -3,6 +3,7 @@ import type { Model } from '@quern/runtime';
 import { type Browser, launch, type Page } from 'puppeteer-core';
 import type { RunningServer } from '../src/index.js';
 import { chromium } from './chromium.js';
+import { hermesTemplate } from './hermes-template.js';
 import { loadDemo, serving, until } from './serving.js';
 
 const describeBrowser = chromium ? describe : describe.skip;
@@ -15,7 +16,7 @@ describeBrowser('the page', () => {
   const faults: string[] = [];
 
   beforeAll(async () => {
-    model = await loadDemo();
+    model = await loadDemo(4, { chatTemplate: hermesTemplate, context: 1024 });
     server = await serving(model);
     browser = await launch({ executablePath: chromium!, args: ['--no-sandbox', '--disable-gpu'] });
     page = await browser.newPage();
@@ -82,6 +83,29 @@ describeBrowser('the page', () => {
     await page.click('#send');
     await has('#problem', /the schema is not JSON/);
     await set('[name=schema]', '');
+  });
+
+  test('a call of a tool, its result, and the answer to it', async () => {
+    await page.click('#clear');
+    const properties = { city: { enum: ['Rome'] } };
+    const parameters = { type: 'object', properties, required: ['city'], additionalProperties: false };
+    const tools = [{ type: 'function', function: { name: 'weather', parameters } }];
+    await set('[name=tools]', JSON.stringify(tools));
+    await set('[name=tool_choice]', 'required');
+    await set('[name=max_tokens]', '100');
+    await page.type('#prompt', 'The weather?');
+    await page.click('#send');
+    await has('#messages .call-0', /^weather\(\{\s*"city":\s*"Rome"\s*\}\)$/);
+    await page.waitForSelector('.results textarea');
+    expect(await evaluate('document.activeElement?.ariaLabel')).toBe('weather');
+    await set('[name=tool_choice]', 'none');
+    await set('[name=max_tokens]', '8');
+    await page.keyboard.type('Sunny');
+    await page.click('.results button');
+    await has('#messages li.tool', /Sunny/);
+    await has('#speed', /^8 tokens/);
+    expect(await evaluate("document.querySelector('.results')")).toBe(null);
+    await set('[name=tools]', '');
   });
 
   test('arrow keys move between views; the server’s plan and figures', async () => {
