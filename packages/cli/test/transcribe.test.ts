@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeSyntheticSpeechModel } from '@quern/runtime';
+import { wavFile } from '../../runtime/test/audio/sound-files.js';
 import { quern } from './cli.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'quern-transcribe-'));
@@ -10,26 +11,9 @@ const [model, audio] = [join(folder, 'whisper.gguf'), join(folder, 'tone.wav')];
 
 beforeAll(async () => {
   await makeSyntheticSpeechModel(model, { shape: 'whisper-test', format: 'f32' });
-  writeFileSync(audio, wav(Int16Array.from({ length: 24_000 }, (_, i) => 9000 * Math.sin(i / 9))));
+  const tone = Array.from({ length: 24_000 }, (_, i) => 0.27 * Math.sin(i / 9));
+  writeFileSync(audio, wavFile([tone], { bits: 16 }));
 });
-
-/** One channel of 16 bits at 16 kHz. */
-function wav(samples: Int16Array): Buffer {
-  const head = Buffer.alloc(44);
-  head.write('RIFF', 0);
-  head.writeUInt32LE(36 + samples.byteLength, 4);
-  head.write('WAVEfmt ', 8);
-  head.writeUInt32LE(16, 16);
-  head.writeUInt16LE(1, 20);
-  head.writeUInt16LE(1, 22);
-  head.writeUInt32LE(16_000, 24);
-  head.writeUInt32LE(32_000, 28);
-  head.writeUInt16LE(2, 32);
-  head.writeUInt16LE(16, 34);
-  head.write('data', 36);
-  head.writeUInt32LE(samples.byteLength, 40);
-  return Buffer.concat([head, Buffer.from(samples.buffer)]);
-}
 
 const short = ['--language', 'en', '--temperatures', '0', '--max-tokens', '6'];
 
@@ -77,7 +61,7 @@ test('transcribe with swapped arguments: the error gives the order', async () =>
 
 test('silence: an empty text, and subtitles without cues', async () => {
   const silence = join(folder, 'silence.wav');
-  writeFileSync(silence, wav(new Int16Array(24_000)));
+  writeFileSync(silence, wavFile([new Array<number>(24_000).fill(0)], { bits: 16 }));
   for (const [format, expected] of [
     ['text', ''],
     ['srt', ''],

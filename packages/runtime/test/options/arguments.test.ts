@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { createBackend } from '@quern/backend-reference';
 import { type Backend, QuernError } from '@quern/core';
 import * as runtime from '../../src/index.js';
+import { wavFile } from '../audio/sound-files.js';
 import { writeTinyAdapter } from '../tiny-adapter.js';
 import { writeTinyModel } from '../tiny-model.js';
 
@@ -367,36 +368,13 @@ describe('messages', () => {
 test('a file: URL for a model and for audio; an ArrayBuffer for audio', async () => {
   using loaded = await runtime.loadModel(pathToFileURL(path), { backend });
   expect(loaded.path).toBe(path);
-  const wav = new Uint8Array(44 + 3200);
-  const view = new DataView(wav.buffer);
-  for (const [at, tag] of [
-    [0, 'RIFF'],
-    [8, 'WAVE'],
-    [12, 'fmt '],
-    [36, 'data'],
-  ] as const)
-    Buffer.from(tag).copy(wav, at);
-  for (const [at, value] of [
-    [4, 3236],
-    [16, 16],
-    [24, 16_000],
-    [28, 32_000],
-    [40, 3200],
-  ] as const)
-    view.setUint32(at, value, true);
-  for (const [at, value] of [
-    [20, 1],
-    [22, 1],
-    [32, 2],
-    [34, 16],
-  ] as const)
-    view.setUint16(at, value, true);
+  const wav = Uint8Array.from(wavFile([new Array<number>(1600).fill(0)], { bits: 16 }));
   const file = join(folder, 'silence.wav');
   writeFileSync(file, wav);
   const inputs = [file, pathToFileURL(file), wav, wav.buffer];
   for (const input of inputs) expect((await whisper.transcribe(input).result).duration).toBe(0.1);
-  view.setUint32(40, 0, true);
-  await expect(whisper.transcribe(wav.subarray(0, 44)).result).rejects.toMatchObject({ code: 'EMPTY' });
+  const empty = wavFile([[]], { bits: 16 });
+  await expect(whisper.transcribe(empty).result).rejects.toMatchObject({ code: 'EMPTY' });
 });
 
 test('a single stop string without a list', async () => {
