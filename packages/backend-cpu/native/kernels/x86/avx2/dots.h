@@ -1,5 +1,6 @@
 // Dot products of bytes without VNNI: pairs to 16 bits, added to 32 bits before they can overflow.
 #pragma once
+#include "../../simd/inline.h"
 
 namespace quern::QUERN_ISA {
 namespace {
@@ -13,6 +14,9 @@ inline Bytes broadcast_quad(const int8_t* x) {
 }
 inline Ints widen(Bytes pairs) { return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)); }
 
+// Sums stay in the order of the program. Otherwise g++ adds in a tree, whose leaves do not fit into the registers.
+QUERN_INLINE void keep_order(Bytes& sum) { asm("" : "+x"(sum)); }
+
 template <int COUNT, int MAX>
 inline Ints dots(Ints start, const Bytes (&q)[COUNT], const int8_t* x) {
   constexpr int together = 32767 / (2 * MAX * 127); // pair products per 16-bit sum
@@ -22,6 +26,7 @@ inline Ints dots(Ints start, const Bytes (&q)[COUNT], const int8_t* x) {
   for (int i = 0; i < COUNT; i++) {
     const Bytes more = _mm256_maddubs_epi16(q[i], broadcast_quad(x + 4 * i));
     pairs = i % together == 0 ? more : _mm256_add_epi16(pairs, more);
+    if constexpr (together >= 8) keep_order(pairs); // shorter sums: 14 % slower with four rows of Q6_K
     if ((i + 1) % together == 0 || i + 1 == COUNT) start = _mm256_add_epi32(start, widen(pairs));
   }
   return start;

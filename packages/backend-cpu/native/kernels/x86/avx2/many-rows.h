@@ -12,9 +12,6 @@ constexpr int64_t ROWS_OF_STEP = 4;
 template <class F>
 QUERN_INLINE Bytes unsigned_weights(Bytes q) { return q; }
 
-// Sums stay in the order of the program. Otherwise g++ adds in a tree, whose leaves do not fit into the registers.
-QUERN_INLINE void keep_order(Bytes& sum) { asm("" : "+x"(sum)); }
-
 // R rows of x, row_bytes apart, with J · 8 columns.
 template <class F, int R, int J>
 struct Step {
