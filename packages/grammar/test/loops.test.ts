@@ -155,6 +155,11 @@ test('built in turns, a vocabulary is the same, and the event loop goes on', asy
   );
 });
 
+test('a token without bytes is named', () => {
+  const texts = { length: 2, at: (token: number) => (token === 0 ? new Uint8Array(1) : undefined) };
+  expect(() => new Vocabulary(texts, { endOfText: [0] })).toThrow('its text must be a Uint8Array');
+});
+
 test('what schemas share is made in turns, before the first', async () => {
   await Promise.all([prepareSchemas(), prepareSchemas()]);
   expect(compileSchema({ type: 'string' }).test('"é"')).toBe(true);

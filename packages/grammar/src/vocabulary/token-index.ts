@@ -1,3 +1,4 @@
+import { GrammarError } from '../error.js';
 import { type Kinds, OTHER, suffixesOf } from './kinds.js';
 import { TokenBytes, type TokenTexts } from './token-bytes.js';
 import { type Trie, TrieBuilder } from './trie.js';
@@ -40,7 +41,9 @@ export class TokenIndex {
     const tokens: number[] = [];
     for (let token = 0; token < this.texts.length; token++) {
       if (token % PART === 0) yield;
-      const text = this.texts.at(token) as Uint8Array;
+      const text = this.texts.at(token);
+      if (!ArrayBuffer.isView(text))
+        throw new GrammarError('BAD_TOKEN', `token ${token}`, 'its text must be a Uint8Array');
       this.bytes.add(text);
       if (text.length === 0 || ends.has(token)) continue;
       tokens.push(token);
