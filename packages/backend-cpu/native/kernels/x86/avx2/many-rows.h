@@ -17,6 +17,7 @@ template <class F, int R, int J>
 struct Step {
   static constexpr int BLOCKS = Unpacked<F, J>::BLOCKS, QUADS_OF_BLOCK = F::BLOCK / 4;
   static constexpr int FIT = 32767 / (2 * F::MAX * 127), TOGETHER = FIT < QUADS_OF_BLOCK ? FIT : QUADS_OF_BLOCK; // as in dots.h
+  static_assert(QUADS_OF_BLOCK % TOGETHER == 0);
 
   const Unpacked<F, J>& w;
   const XRow (&x)[R];
