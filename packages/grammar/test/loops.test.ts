@@ -155,6 +155,13 @@ test('built in turns, a vocabulary is the same, and the event loop goes on', asy
   );
 });
 
+test('many tokens that share a long beginning', () => {
+  const texts = Array.from({ length: 300 }, (_, i) => new Uint8Array(20_000 + (i % 299)).fill(0x61));
+  const { trie, twins } = new Vocabulary([...texts, new Uint8Array(0)], { endOfText: [300] });
+  expect([...trie.order]).toEqual(Array.from({ length: 299 }, (_, i) => i));
+  expect(twins.get(0)).toEqual([299]);
+});
+
 test('a token without bytes is named', () => {
   const texts = { length: 2, at: (token: number) => (token === 0 ? new Uint8Array(1) : undefined) };
   expect(() => new Vocabulary(texts, { endOfText: [0] })).toThrow('its text must be a Uint8Array');

@@ -4,6 +4,7 @@ import { TokenBytes, type TokenTexts } from './token-bytes.js';
 import { type Trie, TrieBuilder } from './trie.js';
 
 const PART = 256; // tokens: a fraction of a millisecond
+const MOST_SPLITS = 32; // tokens that share more bytes are few, or nonsense
 
 /** What a vocabulary knows of its tokens, found in parts. */
 export class TokenIndex {
@@ -54,7 +55,7 @@ export class TokenIndex {
 
   /** Adds tokens that share their first `depth` bytes, in ascending order. */
   private *addAll(builder: TrieBuilder, tokens: number[], depth: number): Generator<void> {
-    if (tokens.length <= PART) {
+    if (tokens.length <= PART || depth === MOST_SPLITS) {
       tokens.sort((a, b) => this.bytes.compare(a, b) || a - b);
       return yield* this.addSorted(builder, tokens);
     }
