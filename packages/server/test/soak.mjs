@@ -3,6 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const pick = (values) => values[Math.floor(Math.random() * values.length)];
 const upTo = (most) => 1 + Math.floor(Math.random() * most);
+/** Whether request `index` is of the `share`: evenly spread, so that few requests hold some of each kind too. */
+const isOf = (share, index) => Math.floor((index + 1) * share) > Math.floor(index * share);
 
 /** Bodies that no server should accept. */
 const nonsense = [
@@ -43,9 +45,9 @@ async function finish(response) {
 }
 
 /** One request; returns 'ok', 'left', 'refused', 'busy', or what went wrong. */
-async function request(url, { disconnect, malformed }) {
-  const isMalformed = Math.random() < malformed;
-  const leaves = !isMalformed && Math.random() < disconnect;
+async function request(url, index, { disconnect, malformed }) {
+  const isMalformed = isOf(malformed, index);
+  const leaves = !isMalformed && isOf(disconnect, index + 1); // + 1: the two kinds fall on different requests
   const abort = new AbortController();
   const timer = leaves && setTimeout(() => abort.abort(), 60 * Math.random());
   try {
@@ -74,12 +76,13 @@ export async function soak(
   { ms, clients = 16, disconnect = 0.2, malformed = 0.05, every = 60_000, onTurn },
 ) {
   const ends = {};
+  let requests = 0;
   let hanging = 0;
   const end = performance.now() + ms;
   const client = async () => {
     while (performance.now() < end) {
       hanging++;
-      const what = await request(url, { disconnect, malformed });
+      const what = await request(url, requests++, { disconnect, malformed });
       hanging--;
       ends[what] = (ends[what] ?? 0) + 1;
     }
