@@ -49,24 +49,29 @@ test('completions and chats at once: the same texts, and drafts are counted', as
   expect(await counts(plain)).toEqual([0, 0]);
 });
 
-const boolean = { type: 'json_schema', json_schema: { name: 'b', schema: { type: 'boolean' } } };
-const tool = { type: 'function', function: { name: 'f', parameters: { enum: [{}] } } };
+const items = { type: 'array', items: { enum: [12, 13, 14] }, minItems: 8 };
+const numbers = { type: 'json_schema', json_schema: { name: 'numbers', schema: items } };
+const parameters = { type: 'object', properties: { items }, required: ['items'] };
+const tool = { type: 'function', function: { name: 'f', parameters } };
 
 test.each([
-  ['a schema', { response_format: boolean }],
-  ['log-probabilities', { logprobs: true }],
+  ['a schema', { response_format: numbers }],
+  ['log-probabilities', { logprobs: true, top_logprobs: 2 }],
   ['a tool that must be called', { tools: [tool], tool_choice: 'required' }],
-])('%s: no drafts, and an answer', async (_, fields) => {
+])('%s: drafts, and the same answer', async (_, fields) => {
   const [before] = await counts(drafting);
-  const body = {
-    messages: [{ role: 'user', content: repeating }],
-    max_tokens: 60,
-    temperature: 0,
-    ...fields,
+  const messages = [{ role: 'user', content: repeating }];
+  const body = { messages, max_tokens: 60, temperature: 0, ...fields };
+  const ask = async ({ url }: RunningServer) => {
+    const response = await post(`${url}/v1/chat/completions`, body);
+    const [{ message, logprobs, finish_reason }] = (await json(response)).choices;
+    const calls = message.tool_calls?.map((call: { function: object }) => call.function); // ids are random
+    return { status: response.status, finish_reason, content: message.content, calls, logprobs };
   };
-  const response = await post(`${drafting.url}/v1/chat/completions`, body);
-  expect([response.status, (await json(response)).choices.length]).toEqual([200, 1]);
-  expect(await counts(drafting)).toEqual([before, expect.any(Number)]);
+  const want = await ask(plain);
+  expect(want.status).toBe(200);
+  expect(await ask(drafting)).toEqual(want);
+  expect((await counts(drafting))[0]).toBeGreaterThan(before!);
 });
 
 test('what cannot draft is refused before a request comes', async () => {

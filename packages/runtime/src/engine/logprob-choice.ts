@@ -15,8 +15,8 @@ export function logprobChoice(choice: TokenChoice, count: number): LogprobChoice
     ...choice,
     notedTokens: count,
     notes,
-    take(row) {
-      const token = choice.take(row);
+    take(row, proposal) {
+      const token = choice.take(row, proposal);
       notes.push(row.notes ? read(row.notes, token, count) : logprobsOf(row.logits!, row.best, token, count));
       return token;
     },

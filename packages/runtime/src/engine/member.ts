@@ -38,8 +38,8 @@ export class Member {
   /** Milliseconds: when the request came. */
   readonly since = performance.now();
   ended = false;
-  /** As `TokenChoice.mask`, for the step that chooses its token. */
-  private mask: Int32Array | undefined;
+  /** As `TokenChoice.masks`, for the step that chooses its token. */
+  private masks: Int32Array | undefined;
   private failure: { readonly error: unknown } | undefined;
   /** Ends the watch of a wait. */
   stopWaiting: (() => void) | undefined;
@@ -113,7 +113,9 @@ export class Member {
    */
   prepare(): boolean {
     try {
-      this.mask = this.lease.missing === 0 ? this.request.choice?.mask?.() : undefined;
+      const { tokens, missing } = this.lease;
+      const drafts = tokens.slice(tokens.length - this.drafts);
+      this.masks = missing === 0 ? this.request.choice?.masks?.(drafts) : undefined;
       return true;
     } catch (error) {
       this.fail(error);
@@ -124,10 +126,10 @@ export class Member {
   /** The next `count` rows of the sequence, from position `start` on. */
   rowsFrom(start: number, count: number): StepRows {
     const { sequence, tokens, adapters } = this.lease;
-    const { mask, outputs } = this;
+    const { masks, outputs } = this;
     const { draws, adjustment } = this.request.choice ?? {};
     const taken = tokens.slice(start, start + count);
-    return { sequence, start, tokens: taken, outputs, draws, adjustment, mask, adapters };
+    return { sequence, start, tokens: taken, outputs, draws, adjustment, masks, adapters };
   }
 
   /**
@@ -235,8 +237,8 @@ export class Member {
 export function headOf(members: readonly Member[], canDraw: boolean): SharedHead {
   const choices = members.flatMap(({ request }) => request.choice ?? []);
   if (choices.length === 0) return 'none';
-  const isPlain = ({ head, mask, notedTokens }: TokenChoice) =>
-    head === 'argmax' && !mask && notedTokens === undefined;
+  const isPlain = ({ head, masks, notedTokens }: TokenChoice) =>
+    head === 'argmax' && !masks && notedTokens === undefined;
   if (choices.every(isPlain)) return 'argmax';
   const isDrawn = (choice: TokenChoice) => choice.head === 'argmax' || choice.draws !== undefined;
   const recent = Math.max(...members.map(recentOf));
@@ -260,7 +262,7 @@ function drawnHead(choices: readonly TokenChoice[], recent: number) {
       adjustments.some(({ bias }) => bias.size > 0),
       recent,
     );
-  return choices.some(({ mask }) => mask) ? 'masked' : 'sampled';
+  return choices.some(({ masks }) => masks) ? 'masked' : 'sampled';
 }
 
 /** The tokens that end a row of a chain: `noToken` and the end tokens of all members. */

@@ -85,7 +85,7 @@ export function recordSample(backend: Backend, logits: Tensor, input: InputOf<Sa
 
 /** A row with an output. `at`: number of drafts before it in its sequence. */
 interface ChoosingRow {
-  readonly rows: Pick<StepRows, 'tokens' | 'outputs' | 'draws' | 'mask' | 'adjustment'>;
+  readonly rows: Pick<StepRows, 'tokens' | 'outputs' | 'draws' | 'masks' | 'adjustment'>;
   readonly at: number;
 }
 
@@ -122,9 +122,9 @@ function writeMasks<Arrays extends StepArrays & SampleArrays>(
 ): void {
   const { bits, draws } = step.arrays;
   const words = bits.length / draws.length;
-  for (const [r, { rows }] of choosing.entries()) {
+  for (const [r, { rows, at }] of choosing.entries()) {
     const into = bits.subarray(r * words, (r + 1) * words);
-    if (rows.mask) into.set(rows.mask);
+    if (rows.masks) into.set(rows.masks.subarray(at * words, (at + 1) * words));
     else into.fill(everyToken);
   }
   step.write('bits');

@@ -16,8 +16,8 @@ export interface StepRows {
   readonly adapters?: readonly AdapterUse[] | undefined;
   /** As `TokenChoice.adjustment`. */
   readonly adjustment?: Adjustment | undefined;
-  /** As `TokenChoice.mask`. */
-  readonly mask?: Int32Array | undefined;
+  /** As `TokenChoice.masks`, of its rows with outputs. */
+  readonly masks?: Int32Array | undefined;
 }
 
 /** Rows with logits: none, the last `outputs` rows of each sequence, or all. */

@@ -1,4 +1,5 @@
 import type { Adjustment } from '../sampling/adjust.js';
+import type { Proposal } from '../sampling/distribution.js';
 import { type Draws, likeliest, needToken } from '../sampling/draws.js';
 import { Sampler, type SamplingOptions } from '../sampling/index.js';
 import { samplingOf } from '../sampling/options.js';
@@ -17,10 +18,16 @@ export interface TokenChoice {
   readonly notedTokens?: number;
   /** What the device changes of the logits before it draws; absent: nothing. */
   readonly adjustment?: Adjustment | undefined;
-  /** One bit per token, as the op `maskLogits` reads them: may it be chosen? Absent: every token. */
-  mask?(): Int32Array;
-  /** Chooses the token. `row` is valid only during the call: the next step overwrites it. */
-  take(row: RowOutput): number;
+  /**
+   * [1 + drafts, vocabulary / 32]: one bit per token, as the op `maskLogits` reads them: may it be chosen next, and after
+   * each draft? Absent: every token.
+   */
+  masks?(drafts: readonly number[]): Int32Array;
+  /**
+   * Chooses the token. `row` is valid only during the call: the next step overwrites it. With `proposal`, which needs a
+   * sampler and a row with logits: accepts the proposed token or draws another one.
+   */
+  take(row: RowOutput, proposal?: Proposal): number;
   /** Adds a token to the sequence that penalties look at. */
   accept(token: number): void;
 }
@@ -85,7 +92,10 @@ export function tokenChoice(options: SamplingOptions, vocabulary: number): Token
     sampler,
     draws,
     adjustment,
-    take: ({ best, logits }) => (logits ? sampler.sample(logits, best) : draws.take(best[0]!)),
+    take({ best, logits }, proposal) {
+      if (!logits) return draws.take(best[0]!);
+      return proposal ? sampler.check(logits, proposal) : sampler.sample(logits, best);
+    },
     accept: (token) => sampler.accept(token),
   };
 }

@@ -5,10 +5,10 @@ import type { TokenChoice } from '../engine/token-choice.js';
 /** Gives the tokens of a generation after the first. */
 export interface Decoding {
   /**
-   * Computes `last`, which the lease does not hold yet, and gives the n next tokens, 1 ≤ n ≤ `most`. `choice` has
+   * Computes `ids`, which the lease does not hold yet, and gives the n next tokens, 1 ≤ n ≤ `most`. `choice` has
    * accepted them. The lease holds all of them but the last. A rejection leaves the lease as before.
    */
-  next(last: number, most: number): Promise<readonly number[]>;
+  next(ids: readonly number[], most: number): Promise<readonly number[]>;
   /** Drafted tokens; `accepted`: how many were kept. */
   readonly drafted: number;
   readonly accepted: number;
@@ -32,9 +32,9 @@ export class PlainDecoding implements Decoding {
   constructor(private readonly parts: DecodingParts) {}
 
   /** No helper functions: with the caches full of weights, each extra promise costs microseconds. */
-  async next(token: number, most: number): Promise<readonly number[]> {
+  async next(ids: readonly number[], most: number): Promise<readonly number[]> {
     const { engine, lease, choice, stops, signal } = this.parts;
-    const found = await engine.decode({ lease, ids: [token], choice, most, stops, signal });
+    const found = await engine.decode({ lease, ids, choice, most, stops, signal });
     for (const next of found) choice.accept(next);
     return found;
   }

@@ -186,13 +186,6 @@ const refuse: Refuse = (message, name) =>
 /** @throws RuntimeError BAD_OPTION for options that exclude each other */
 function checkTogether(options: GenerateOptions): void {
   const name = structureOf(options);
-  if (name && options.speculate)
-    throw badOption(
-      `options ${name} and speculate exclude each other: drafts are not checked against it yet`,
-      name,
-    );
-  if (options.logprobs !== undefined && options.speculate)
-    throw badOption('options logprobs and speculate exclude each other', 'logprobs');
   if (name && options.ignoreEos)
     throw badOption(
       `options ${name} and ignoreEos exclude each other: the text ends where it is whole`,

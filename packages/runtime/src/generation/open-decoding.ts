@@ -6,8 +6,8 @@ import type { Drafter } from '../speculation/drafter.js';
 import { Lookup } from '../speculation/lookup.js';
 import type { SpeculateOptions } from '../speculation/speculate-options.js';
 import { SpeculativeDecoding } from '../speculation/speculative-decoding.js';
-import { ConstrainedDecoding } from '../structured/constrained-decoding.js';
 import type { Constraint } from '../structured/constraint.js';
+import { ForcedDecoding } from '../structured/forced-decoding.js';
 import { type Decoding, type DecodingParts, PlainDecoding } from './decoding.js';
 
 /** Input of `openDecoding`. */
@@ -18,22 +18,21 @@ export interface DecodingRequest extends DecodingParts {
   readonly speculate: SpeculateOptions | undefined;
   readonly draft: DraftSource | undefined;
   readonly constraint: Constraint | undefined;
-  /** Tokens that must come next are not chosen. */
-  readonly forces: boolean;
 }
 
 /** Default number of draft tokens. */
 const usualDraft = 8;
 
 export function openDecoding(request: DecodingRequest): Decoding {
-  if (request.constraint) return new ConstrainedDecoding(request, request.constraint, request.forces);
+  const { choice, constraint } = request;
   const plain = new PlainDecoding(request);
   const drafter = openDrafter(request);
-  return drafter ? new SpeculativeDecoding({ ...request, plain, drafter }) : plain;
+  const chosen = drafter ? new SpeculativeDecoding({ ...request, plain, drafter }) : plain;
+  return constraint ? new ForcedDecoding(chosen, choice, constraint) : chosen;
 }
 
 function openDrafter(request: DecodingRequest): Drafter | undefined {
-  const { speculate, draft, choice, signal } = request;
+  const { speculate, draft, choice, constraint, signal } = request;
   if (speculate?.kind === 'lookup') return new Lookup(speculate);
   if (!draft || !speculate) return undefined;
   const room = Math.min(request.room, draft.context);
@@ -44,6 +43,7 @@ function openDrafter(request: DecodingRequest): Drafter | undefined {
     lease: draft.engine.lease(pickOptions(request.lease, ['priority', 'reuse', 'maxWaitMs'])),
     room,
     sampler: choice.sampler,
+    constraint,
     length: adaptive ? new DraftLength(0.7, rowCost + draft.cost) : longestDraft,
     maxDraft,
     signal,

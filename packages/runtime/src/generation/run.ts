@@ -161,7 +161,7 @@ export class Run<Value = unknown> {
     const stops = Int32Array.from(ignoreEos ? [] : (tokenizer?.eog ?? []));
     const { choice, constraint, draft, room } = this;
     const prompt = this.prompt.ids;
-    const what = { prompt, room, speculate, draft, constraint, forces: !this.notes };
+    const what = { prompt, room, speculate, draft, constraint };
     return openDecoding({ engine, lease, choice, stops, signal, ...what });
   }
 
@@ -171,7 +171,7 @@ export class Run<Value = unknown> {
     if (this.taken === this.ahead.length) {
       const start = performance.now();
       const last = this.tokens[this.tokens.length - 1]!;
-      this.ahead = await decoding.next(last, this.room - this.prompt.ids.length - this.tokens.length);
+      this.ahead = await decoding.next([last], this.room - this.prompt.ids.length - this.tokens.length);
       this.decodeMs += performance.now() - start;
       this.taken = 0;
     }

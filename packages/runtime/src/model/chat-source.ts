@@ -81,13 +81,9 @@ function needChoice(options: ChatOptions, tools: readonly NamedTool[]): void {
     throw badOption(`toolChoice names '${toolChoice.name}', which is not among the tools`, 'toolChoice');
   if (toolChoice === 'required' && tools.length === 0)
     throw badOption("toolChoice: 'required' needs tools", 'toolChoice');
-  const excluded =
-    toolChoice !== 'auto' &&
-    toolChoice !== 'none' &&
-    (['speculate', 'ignoreEos'] as const).find((name) => options[name]);
-  if (excluded)
+  if (toolChoice !== 'auto' && toolChoice !== 'none' && options.ignoreEos)
     throw badOption(
-      `options toolChoice and ${excluded} exclude each other, except for toolChoice 'auto' and 'none'`,
+      "options toolChoice and ignoreEos exclude each other, except for toolChoice 'auto' and 'none'",
       'toolChoice',
     );
 }

@@ -6,6 +6,12 @@ export interface Distribution {
   readonly probabilities: Float64Array;
 }
 
+/** A guessed token, and the distribution that it was drawn from. */
+export interface Proposal {
+  readonly token: number;
+  readonly from: Distribution;
+}
+
 /** One token with probability 1. */
 export const certain = (token: number): Distribution => ({
   tokens: Int32Array.of(token),
@@ -22,18 +28,17 @@ export const drawFrom = ({ tokens, probabilities }: Distribution, random: number
   tokens[drawIndex(probabilities, random)]!;
 
 /**
- * Speculative sampling (Leviathan et al. 2023, algorithm 1; Chen et al. 2023, algorithm 2) of one token. `draft` was
- * drawn from q: it is returned with probability min(1, p / q); else a token drawn from max(0, p − q), which is never
- * `draft`. The returned token is distributed as p, for any q.
+ * Speculative sampling (Leviathan et al. 2023, algorithm 1; Chen et al. 2023, algorithm 2) of one token. The proposed
+ * token was drawn from q: it is returned with probability min(1, p / q); else a token drawn from max(0, p − q), which is
+ * never the proposed one. The returned token is distributed as p, for any q.
  */
 export function acceptOrRedraw(
   p: Distribution,
-  q: Distribution,
-  draft: number,
+  { token: guess, from: q }: Proposal,
   nextRandom: () => number,
 ): number {
-  const [wanted, proposed] = [probabilityOf(p, draft), probabilityOf(q, draft)];
-  if (nextRandom() * proposed < wanted) return draft;
+  const [wanted, proposed] = [probabilityOf(p, guess), probabilityOf(q, guess)];
+  if (nextRandom() * proposed < wanted) return guess;
   const proposals = new Map(Array.from(q.tokens, (token, i) => [token, q.probabilities[i]!]));
   const left = p.probabilities.map((probability, i) =>
     Math.max(0, probability - (proposals.get(p.tokens[i]!) ?? 0)),

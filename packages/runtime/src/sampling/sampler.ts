@@ -1,6 +1,6 @@
 import { checkArgument, rules, showValue } from '@quern/core';
 import { type Adjustment, Adjustments } from './adjust.js';
-import { certain, type Distribution, softmaxOf } from './distribution.js';
+import { acceptOrRedraw, certain, type Distribution, type Proposal, softmaxOf } from './distribution.js';
 import { draw } from './draw.js';
 import { type Draws, likeliest, needToken } from './draws.js';
 import { badArgument, SamplingError } from './error.js';
@@ -75,6 +75,15 @@ export class Sampler {
     } finally {
       this.adjustments.undo(logits);
     }
+  }
+
+  /**
+   * The proposed token or another one, distributed as the tokens of `sample`.
+   * @param logits [vocabulary]; changed during the call, restored afterwards
+   * @throws SamplingError BAD_LOGITS
+   */
+  check(logits: Float32Array, proposal: Proposal): number {
+    return acceptOrRedraw(this.distribution(logits), proposal, () => this.nextRandom());
   }
 
   /**

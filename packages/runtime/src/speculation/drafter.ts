@@ -14,8 +14,8 @@ export interface Drafter {
    * default 1.
    */
   draft(history: readonly number[], most: number, calls?: number): Promise<Draft>;
-  /** Number of accepted tokens of the last draft. */
-  learn(accepted: number): void;
+  /** Of the last draft, the first `drafted` tokens were checked, and the first `accepted` of these were right. */
+  learn(drafted: number, accepted: number): void;
   close(): void;
 }
 

@@ -9,7 +9,8 @@ export class Lookup implements Drafter {
   private readonly minNgram: number;
   /** One per n-gram length, from 1: drafts from longer matches are accepted more often. */
   private readonly lengths: readonly LengthChoice[];
-  private last = { matched: 0, drafted: 0 };
+  /** Length of the match of the last draft. */
+  private matched = 0;
 
   constructor(options: SpeculateByLookup) {
     this.maxDraft = options.maxDraft ?? 10;
@@ -26,13 +27,12 @@ export class Lookup implements Drafter {
     const { at, matched } = longestMatch(history, this.maxNgram);
     if (matched < this.minNgram) return noDraft;
     const count = this.lengths[matched - 1]!.choose(Math.min(most, this.maxDraft), calls);
-    this.last = { matched, drafted: count };
+    this.matched = matched;
     return { tokens: continuation(history, at, count) };
   }
 
-  learn(accepted: number): void {
-    const { matched, drafted } = this.last;
-    this.lengths[matched - 1]!.learn(drafted, accepted);
+  learn(drafted: number, accepted: number): void {
+    this.lengths[this.matched - 1]!.learn(drafted, accepted);
   }
 
   close(): void {}

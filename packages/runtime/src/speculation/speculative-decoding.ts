@@ -1,16 +1,17 @@
 import type { Engine } from '../engine/engine.js';
 import type { Lease } from '../engine/lease.js';
-import type { RowOutput } from '../engine/step-output.js';
 import type { TokenChoice } from '../engine/token-choice.js';
 import type { Decoding } from '../generation/decoding.js';
-import { acceptOrRedraw } from '../sampling/distribution.js';
-import type { Draft, Drafter } from './drafter.js';
+import type { Constraint } from '../structured/constraint.js';
+import { type Draft, type Drafter, noDraft } from './drafter.js';
 
 export interface SpeculativeParts {
   readonly engine: Engine;
   readonly lease: Lease;
   readonly choice: TokenChoice;
   readonly drafter: Drafter;
+  /** The choice's. */
+  readonly constraint: Constraint | undefined;
   /** For tokens without a draft. */
   readonly plain: Decoding;
   readonly prompt: readonly number[];
@@ -31,19 +32,27 @@ export class SpeculativeDecoding implements Decoding {
     this.history = [...parts.prompt];
   }
 
-  async next(last: number, most: number): Promise<readonly number[]> {
+  async next(ids: readonly number[], most: number): Promise<readonly number[]> {
     const { history, parts } = this;
-    history.push(last);
-    const { mostDrafts, sharing } = parts.engine;
-    const room = Math.min(most - 1, mostDrafts);
-    const draft = room > 0 ? await parts.drafter.draft(history, room, sharing) : undefined;
-    const found = draft?.tokens.length ? await this.verify(last, draft) : await parts.plain.next(last, most);
+    history.push(...ids);
+    const draft = ids.length === 1 ? await this.draft(most - 1) : noDraft; // several make a prompt, without drafts
+    const found =
+      draft.tokens.length > 0 ? await this.verify(ids[0]!, draft) : await parts.plain.next(ids, most);
     history.push(...found.slice(0, -1));
     return found;
   }
 
   close(): void {
     this.parts.drafter.close();
+  }
+
+  /** Up to `most` tokens. A constraint cuts them: those of a draft model fit it. */
+  private async draft(most: number): Promise<Draft> {
+    const { engine, drafter, constraint } = this.parts;
+    const room = Math.min(most, engine.mostDrafts);
+    if (room <= 0) return noDraft;
+    const draft = await drafter.draft(this.history, room, engine.sharing);
+    return constraint ? { ...draft, tokens: constraint.allowed(draft.tokens) } : draft;
   }
 
   private async verify(last: number, draft: Draft): Promise<readonly number[]> {
@@ -58,7 +67,7 @@ export class SpeculativeDecoding implements Decoding {
     }
     this.drafted += draft.tokens.length;
     this.accepted += found.length - 1;
-    drafter.learn(found.length - 1);
+    drafter.learn(draft.tokens.length, found.length - 1);
     return found;
   }
 
@@ -78,20 +87,18 @@ export class SpeculativeDecoding implements Decoding {
   /** The call's choice; each token counts for the next one. */
   private choiceFor({ tokens, proposals }: Draft, found: number[]): TokenChoice {
     const { choice } = this.parts;
-    const { sampler } = choice;
-    const accept = (token: number): number => {
-      choice.accept(token);
-      found.push(token);
-      return token;
+    return {
+      ...choice,
+      ...(proposals && { head: 'ranked', draws: undefined }), // probabilities are compared: all logits are wanted
+      take(row) {
+        const at = found.length;
+        const from = proposals?.[at];
+        const token = choice.take(row, from && { token: tokens[at]!, from });
+        choice.accept(token);
+        found.push(token);
+        return token;
+      },
     };
-    if (!sampler || !proposals) return { ...choice, take: (row) => accept(choice.take(row)) };
-    const compare = ({ logits, best }: RowOutput): number => {
-      const at = found.length;
-      const proposal = proposals[at];
-      if (!proposal) return sampler.sample(logits!, best);
-      return acceptOrRedraw(sampler.distribution(logits!), proposal, tokens[at]!, () => sampler.nextRandom());
-    };
-    return { head: 'ranked', take: (row) => accept(compare(row)), accept() {} };
   }
 }
 

@@ -6,40 +6,83 @@ const mostForced = 64;
 
 /** Which tokens may come next in one generation. Its methods throw RuntimeError BAD_GRAMMAR beyond the grammar's bounds. */
 export class Constraint {
-  /** Tokens accepted by `takeForced`, for which `accept` is still to be called. */
-  private ahead = 0;
-  private readonly bits: Int32Array;
+  private bits = new Int32Array(0);
 
-  constructor(private readonly matcher: Matcher) {
-    this.bits = new Int32Array(matcher.vocabulary.words);
-  }
+  /** @param forces false: every token is chosen, because its log-probability is wanted */
+  constructor(
+    private readonly matcher: Matcher,
+    private readonly forces = true,
+  ) {}
 
-  /** One bit per token: may it come next? The layout of the op `maskLogits`. Valid until the next call. */
-  mask(): Int32Array {
-    withinBounds(() => this.matcher.mask(this.bits));
-    return this.bits;
+  /**
+   * [1 + drafts, words], one bit per token: may it come next, and after each of `drafts`, which must be allowed? The
+   * layout of the op `maskLogits`. Valid until the next call.
+   */
+  masks(drafts: readonly number[] = []): Int32Array {
+    const { words } = this.matcher.vocabulary;
+    const size = (1 + drafts.length) * words;
+    if (this.bits.length < size) this.bits = new Int32Array(size);
+    this.following(drafts, (at) => this.matcher.mask(this.bits.subarray(at * words, (at + 1) * words)));
+    return this.bits.subarray(0, size);
   }
 
   /** A copy of the logits, with -Infinity for tokens that may not come next. */
   masked(logits: Float32Array): Float32Array {
-    const bits = this.mask();
+    const bits = this.masks();
     return logits.map((logit, id) =>
       (bits[id >>> 5]! >>> (id & 31)) & 1 ? logit : Number.NEGATIVE_INFINITY,
     );
   }
 
-  /** Goes on by a chosen token. */
+  /** Goes on by a token. */
   accept(token: number): void {
-    if (this.ahead > 0) this.ahead--;
-    else withinBounds(() => this.matcher.accept(token));
+    withinBounds(() => this.matcher.accept(token));
   }
 
-  /** Goes on by the tokens that must come next, whatever the model says; at most `most`. */
-  takeForced(most: number): number[] {
-    const tokens = withinBounds(() => this.matcher.forced()).slice(0, Math.min(most, mostForced));
-    for (const token of tokens) this.matcher.accept(token);
-    this.ahead += tokens.length;
-    return tokens;
+  /** The tokens that must come next, whatever the model says; at most `most`. */
+  forced(most: number): number[] {
+    if (!this.forces) return [];
+    return withinBounds(() => this.matcher.forced()).slice(0, Math.min(most, mostForced));
+  }
+
+  /**
+   * The first tokens of `drafts`: each may come there, and after none of them a token must come next. So the tokens
+   * after them are forced or chosen as without drafts.
+   */
+  allowed(drafts: readonly number[]): readonly number[] {
+    const { matcher } = this;
+    let count = 0;
+    this.following([], () => {
+      for (const token of drafts) {
+        if (!matcher.allows(token)) break;
+        matcher.accept(token);
+        if (this.forces && matcher.forced().length > 0) break;
+        count++;
+      }
+    });
+    return drafts.slice(0, count);
+  }
+
+  /** An independent constraint at the same place. */
+  fork(): Constraint {
+    return new Constraint(this.matcher.clone(), this.forces);
+  }
+
+  /** Calls `act` here and after each of `drafts`, with the number of drafts before; then comes back. */
+  private following(drafts: readonly number[], act: (at: number) => void): void {
+    const { matcher } = this;
+    const { length } = matcher;
+    try {
+      withinBounds(() => {
+        act(0);
+        for (const [i, token] of drafts.entries()) {
+          matcher.accept(token);
+          act(i + 1);
+        }
+      });
+    } finally {
+      matcher.rollback(matcher.length - length);
+    }
   }
 }
 

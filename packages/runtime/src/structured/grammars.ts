@@ -5,6 +5,7 @@ import {
   compileSchema,
   compileStructure,
   type Grammar,
+  type Matcher,
   prepareSchemas,
   type Structure,
   Vocabulary,
@@ -38,18 +39,26 @@ export class Grammars {
   ) {}
 
   /**
-   * The constraint of a call; undefined for any text.
+   * The constraint of a call; undefined for any text. With `logprobs`, no token is forced: all are chosen.
    * @throws RuntimeError BAD_OPTION, BAD_GRAMMAR (what is wrong or not supported, and where), NO_TOKENIZER
    */
-  async constraint(options: StructuredOptions, calls?: CallsStructure): Promise<Constraint | undefined> {
+  async constraint(
+    options: StructuredOptions & { readonly logprobs?: number | undefined },
+    calls?: CallsStructure,
+  ): Promise<Constraint | undefined> {
+    const matcher = await this.matcher(options, calls);
+    return matcher && new Constraint(matcher, options.logprobs === undefined);
+  }
+
+  private async matcher(options: StructuredOptions, calls?: CallsStructure): Promise<Matcher | undefined> {
     const name = structureOf(options);
     if (calls || name === 'schema') await prepareSchemas();
     if (calls) return this.over(this.kept('tools', calls.structure), 'toolChoice', calls.marks);
     return name && this.over(this.grammar(name, options[name]), name, noMarks);
   }
 
-  private async over(grammar: Grammar, option: string, marks: ReadonlySet<number>): Promise<Constraint> {
-    return new Constraint(grammar.matcher(await this.vocabularyOf(option, marks)));
+  private async over(grammar: Grammar, option: string, marks: ReadonlySet<number>): Promise<Matcher> {
+    return grammar.matcher(await this.vocabularyOf(option, marks));
   }
 
   private grammar(name: keyof StructuredOptions, value: unknown): Grammar {

@@ -46,10 +46,6 @@ test.each<[ChatOptions, string]>([
   [{ tools: [tool], toolChoice: { name: 'g' } }, "toolChoice names 'g', which is not among the tools"],
   [{ toolChoice: 'required' }, "toolChoice: 'required' needs tools"],
   [{ tools: [tool], toolChoice: 'required', ignoreEos: true }, 'toolChoice and ignoreEos exclude each other'],
-  [
-    { tools: [tool], toolChoice: { name: 'f' }, speculate: { kind: 'lookup' } },
-    'toolChoice and speculate exclude each other',
-  ],
   [{ tools: [tool], toolChoice: 'required', callFormat: 'none' }, "callFormat: 'none' cannot enforce calls"],
   [{ tools: [tool], schema: true }, 'options schema and tools exclude each other'],
   [{ thinking: false }, 'has no switch for thinking'],

@@ -46,7 +46,7 @@ describe('accept the draft, or draw again', () => {
       let accepted = 0;
       for (let i = 0; i < draws; i++) {
         const draft = drawFrom(q, random.nextDouble());
-        const token = acceptOrRedraw(p, q, draft, () => random.nextDouble());
+        const token = acceptOrRedraw(p, { token: draft, from: q }, () => random.nextDouble());
         counts[token]!++;
         if (token === draft) accepted++;
       }
@@ -62,15 +62,15 @@ describe('accept the draft, or draw again', () => {
     const counts = new Array<number>(V).fill(0);
     for (let i = 0; i < draws; i++) {
       const draft = drawFrom(q, random.nextDouble());
-      counts[acceptOrRedraw(p, q, draft, () => 0.9 * random.nextDouble())]!++;
+      counts[acceptOrRedraw(p, { token: draft, from: q }, () => 0.9 * random.nextDouble())]!++;
     }
     expect(chiSquare(counts, dense(p))).toBeGreaterThan(bound);
   });
 
   test('tokens of probability 1', () => {
     const random = () => 0.999;
-    expect(acceptOrRedraw(certain(3), certain(3), 3, random)).toBe(3);
-    expect(acceptOrRedraw(certain(3), certain(5), 5, random)).toBe(3);
+    expect(acceptOrRedraw(certain(3), { token: 3, from: certain(3) }, random)).toBe(3);
+    expect(acceptOrRedraw(certain(3), { token: 5, from: certain(5) }, random)).toBe(3);
   });
 });
 

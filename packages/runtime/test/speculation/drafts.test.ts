@@ -19,7 +19,7 @@ describe('lookup drafts', () => {
     const history = [5, 1, 2, 1, 2, 1, 2];
     for (let i = 0; i < 30; i++) {
       await repeating.draft(history, 6);
-      repeating.learn(6);
+      repeating.learn(6, 6);
     }
     expect((await repeating.draft(history, 6)).tokens).toEqual([1, 2, 1, 2, 1, 2]);
   });
@@ -35,9 +35,9 @@ describe('lookup drafts', () => {
     const few = lookup({ maxDraft: 3 });
     for (let i = 0; i < 50; i++) {
       expect((await few.draft(history, 9)).tokens.length).toBeLessThanOrEqual(3);
-      few.learn(3);
+      few.learn(3, 3);
       expect((await few.draft(history, 1)).tokens.length).toBe(1);
-      few.learn(1);
+      few.learn(1, 1);
     }
   });
 
@@ -47,7 +47,7 @@ describe('lookup drafts', () => {
     for (let i = 0; i < 1000; i++) {
       const { tokens } = await wrong.draft([1, 2, 3, 9, 1, 2, 3], 10);
       drafted += tokens.length;
-      if (tokens.length > 0) wrong.learn(0);
+      if (tokens.length > 0) wrong.learn(tokens.length, 0);
     }
     expect(drafted).toBeGreaterThan(10); // it tries again
     expect(drafted).toBeLessThan(100);

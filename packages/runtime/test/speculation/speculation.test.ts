@@ -205,35 +205,44 @@ describe('sampling', () => {
     }
   });
 
-  test('draft model: the distribution of plain sampling', async () => {
-    const filters = { temperature: 2, topK: 4, topP: 1, minP: 0 };
-    const logitBias = { 10: 40, 20: 40, 30: 40, 40: 40 }; // both models choose among four tokens
-    const runs = exhaustive ? 500 : 200;
-    const speculate = { kind: 'draft', model: stranger, adaptive: false } as const;
-    const prompt = target.tokenize('the');
-    const counts = new Map<string, number>();
-    let accepted = 0;
-    let drafted = 0;
-    for (let seed = 0; seed < runs; seed++) {
-      const options = { ...filters, logitBias, seed, maxTokens: 3, ignoreEos: true, speculate };
-      const result = await target.generate(prompt, options).result;
-      accepted += result.acceptedTokens;
-      drafted += result.draftedTokens;
-      const key = result.tokens.slice(0, 2).join();
-      counts.set(key, (counts.get(key) ?? 0) + 1);
-    }
-    expect(drafted).toBeGreaterThan(runs / 2);
-    expect(accepted).toBeGreaterThan(0);
-    expect(accepted).toBeLessThan(drafted);
-    const expected = await jointProbabilities(prompt, Object.keys(logitBias).map(Number), filters);
-    const keys = [...new Set([...expected.keys(), ...counts.keys()])];
-    const statistic = chiSquare(
-      keys.map((key) => counts.get(key) ?? 0),
-      keys.map((key) => expected.get(key) ?? 0),
-    );
-    expect(keys).toHaveLength(16);
-    expect(statistic).toBeLessThan(45); // 15 degrees of freedom: exceeded once in 10⁴; fixed seeds
-  }, 60_000);
+  const four = [10, 20, 30, 40]; // both models choose among these tokens
+  const amongFour: readonly (readonly [string, GenerateOptions])[] = [
+    ['by logit bias', { logitBias: Object.fromEntries(four.map((id) => [id, 40])) }],
+    ['by a mask', { regex: '(c|m|w| g){3}', logitBias: { 3: -100 } }], // 3: a space alone
+  ];
+
+  test.each(amongFour)(
+    'draft model, %s: the distribution of plain sampling',
+    async (_, among) => {
+      const filters = { temperature: 2, topK: 4, topP: 1, minP: 0 };
+      const runs = exhaustive ? 500 : 200;
+      const speculate = { kind: 'draft', model: stranger, adaptive: false } as const;
+      const prompt = target.tokenize('the');
+      const counts = new Map<string, number>();
+      let accepted = 0;
+      let drafted = 0;
+      for (let seed = 0; seed < runs; seed++) {
+        const options = { ...filters, ...among, seed, maxTokens: 3, speculate };
+        const result = await target.generate(prompt, options).result;
+        accepted += result.acceptedTokens;
+        drafted += result.draftedTokens;
+        const key = result.tokens.slice(0, 2).join();
+        counts.set(key, (counts.get(key) ?? 0) + 1);
+      }
+      expect(drafted).toBeGreaterThan(runs / 2);
+      expect(accepted).toBeGreaterThan(0);
+      expect(accepted).toBeLessThan(drafted);
+      const expected = await jointProbabilities(prompt, four, filters);
+      const keys = [...new Set([...expected.keys(), ...counts.keys()])];
+      const statistic = chiSquare(
+        keys.map((key) => counts.get(key) ?? 0),
+        keys.map((key) => expected.get(key) ?? 0),
+      );
+      expect(keys).toHaveLength(16);
+      expect(statistic).toBeLessThan(45); // 15 degrees of freedom: exceeded once in 10⁴; fixed seeds
+    },
+    60_000,
+  );
 });
 
 /** The probability of each pair of next tokens, by the definition. */

@@ -131,9 +131,6 @@ describe('options', () => {
     expect(await error({ schema: true, ignoreEos: true })).toMatch(
       /^BAD_OPTION: options schema and ignoreEos/,
     );
-    expect(await error({ regex: 'a', speculate: { kind: 'lookup' } })).toMatch(
-      /^BAD_OPTION: options regex and speculate/,
-    );
   });
 
   test('a standard schema: its JSON schema is enforced, its validate gives the value', async () => {

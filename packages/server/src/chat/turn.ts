@@ -5,7 +5,6 @@ import {
   type GenerationPiece,
   type GenerationResult,
   QuernError,
-  type SpeculateOptions,
   type TokenLogprobs,
 } from '@quern/runtime';
 import { ApiError, badField } from '../errors.js';
@@ -103,20 +102,10 @@ class Figures {
 export const answer =
   (messages: readonly ChatMessage[], options: ChatOptions): Begin =>
   ({ model, adapters, speculate }) =>
-    model.chat(messages, { ...options, adapters, ...draftsFor(options, speculate) });
+    model.chat(messages, { ...options, adapters, speculate });
 
 /** The continuation of a prompt. */
 export const continuation =
   (prompt: string | readonly number[], options: ChatOptions): Begin =>
   ({ model, adapters, speculate }) =>
-    model.generate(prompt, { ...options, adapters, ...draftsFor(options, speculate) });
-
-/** Drafts are checked neither against a structure nor for log-probabilities. */
-function draftsFor(
-  options: ChatOptions,
-  speculate: SpeculateOptions | undefined,
-): Pick<ChatOptions, 'speculate'> {
-  const { schema, regex, grammar, choices, logprobs, toolChoice = 'auto' } = options;
-  const isFree = [schema, regex, grammar, choices, logprobs].every((option) => option === undefined);
-  return isFree && (toolChoice === 'auto' || toolChoice === 'none') ? { speculate } : {};
-}
+    model.generate(prompt, { ...options, adapters, speculate });

@@ -1,0 +1,33 @@
+import type { TokenChoice } from '../engine/token-choice.js';
+import type { Decoding } from '../generation/decoding.js';
+import type { Constraint } from './constraint.js';
+
+/** Tokens that must come next are not chosen: they are computed with the token before. */
+export class ForcedDecoding implements Decoding {
+  constructor(
+    /** Of the chosen tokens. */
+    private readonly chosen: Decoding,
+    private readonly choice: TokenChoice,
+    private readonly constraint: Constraint,
+  ) {}
+
+  get drafted(): number {
+    return this.chosen.drafted;
+  }
+
+  get accepted(): number {
+    return this.chosen.accepted;
+  }
+
+  async next(ids: readonly number[], most: number): Promise<readonly number[]> {
+    const forced = this.constraint.forced(most - 1);
+    if (forced.length === 0) return this.chosen.next(ids, most);
+    for (const token of forced) this.choice.accept(token);
+    const found = await this.chosen.next([...ids, ...forced], most - forced.length);
+    return [...forced, ...found];
+  }
+
+  close(): void {
+    this.chosen.close();
+  }
+}
