@@ -1,7 +1,7 @@
 /** An adapter of a call. */
 export interface AdapterUse {
-  /** Number of the adapter; no later adapter has the same. */
-  readonly id: number;
+  /** Equal for equal adapters alone; with a folder for copies of blocks, in every process. */
+  readonly identity: string;
   /** Place in the stacks, 1 or more. */
   readonly place: number;
   /** Factor of its change. */
@@ -13,4 +13,6 @@ export const noAdapters = '0';
 
 /** Name of a call's adapters: keys and values are equal only under equal adapters. */
 export const rootOf = (adapters: readonly AdapterUse[]): string =>
-  adapters.length === 0 ? noAdapters : adapters.map(({ id, scale }) => `a${id}*${scale}`).join('+');
+  adapters.length === 0
+    ? noAdapters
+    : adapters.map(({ identity, scale }) => `${identity}*${scale}`).join('+');

@@ -18,8 +18,6 @@ export interface BlockCopy {
   readonly name: string;
   /** Place in its chain. */
   readonly index: number;
-  /** Whether other processes may use it: not where adapters change the values, their ids end with the process. */
-  readonly lasting: boolean;
   /** Whether the folder has it, or it is being written. */
   onDisk: boolean;
 }

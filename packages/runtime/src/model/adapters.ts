@@ -3,6 +3,7 @@ import { type Adapter, type ModelFile, openAdapter } from '@quern/models';
 import type { AdapterUse } from '../engine/adapter-use.js';
 import type { Engine } from '../engine/engine.js';
 import { badArgument, badOption, RuntimeError } from '../error.js';
+import { adapterIdentity } from './adapter-identity.js';
 
 /** An adapter for a call, by the name it was loaded with. */
 export interface AdapterChoice {
@@ -50,7 +51,7 @@ export const adaptersOption: Option<AdapterChoices> = {
 
 /** A loaded adapter, and its calls. */
 interface Entry {
-  readonly id: number;
+  readonly identity: string;
   readonly name: string;
   readonly adapter: Adapter;
   calls: number;
@@ -73,9 +74,11 @@ export class Adapters {
   private readonly changes = new RunQueue();
   private lastId = 0;
 
+  /** @param stored whether other processes read blocks computed under the adapters */
   constructor(
     private readonly file: ModelFile,
     private readonly engine: Engine,
+    private readonly stored: boolean,
   ) {}
 
   get loaded(): readonly LoadedAdapter[] {
@@ -90,9 +93,10 @@ export class Adapters {
     return this.changes.run(async () => {
       if (this.names.has(name)) throw badArgument(`there is an adapter '${name}': unload it first`, 'name');
       const adapter = await openAdapter(path, this.file, { signal });
+      const identity = this.stored ? await adapterIdentity(adapter) : `adapter ${++this.lastId}`;
       const free = this.places.indexOf(undefined);
       const place = free < 0 ? this.places.length : free;
-      const entry: Entry = { id: ++this.lastId, name, adapter, calls: 0, idle: undefined };
+      const entry: Entry = { identity, name, adapter, calls: 0, idle: undefined };
       await this.engine.adapt(this.with(place, entry));
       this.places[place] = entry;
       this.names.set(name, entry);
@@ -128,7 +132,7 @@ export class Adapters {
       throw badOption('an adapter may come once in adapters', 'adapters');
     for (const entry of entries) entry.calls++;
     const uses = chosen.map(({ entry, scale }) => ({
-      id: entry.id,
+      identity: entry.identity,
       place: this.places.indexOf(entry) + 1,
       scale: scale * entry.adapter.scale,
     }));

@@ -80,7 +80,7 @@ async function loadOnto({ places, plan }: ChosenBackends, file: ModelFile, optio
     const { batchInvariant, maxQueue, graph } = options;
     const limits = { prefillChunk, batchInvariant, maxQueue, copies, onNotice };
     engine = new Engine({ model: weights, cache, capture: graph !== false, ...limits });
-    const adapters = new Adapters(file, engine);
+    const adapters = new Adapters(file, engine, options.cacheDir !== undefined);
     for (const [name, path] of Object.entries(options.adapters ?? {}))
       await adapters.load(name, path, signal);
     return { cache, weights, engine, adapters };

@@ -15,8 +15,9 @@ import { join } from 'node:path';
 import { createBackend as createCpu } from '@quern/backend-cpu';
 import { createBackend } from '@quern/backend-reference';
 import { type Backend, KvCache } from '@quern/core';
-import { type LoadOptions, loadModel, type Model } from '../../src/index.js';
+import { type GenerateOptions, type LoadOptions, loadModel, type Model } from '../../src/index.js';
 import { hasCpu } from '../backends.js';
+import { writeTinyAdapter } from '../tiny-adapter.js';
 import { tinyVocabulary as vocabulary, writeTinyModel } from '../tiny-model.js';
 import { countedRows } from './counted-rows.js';
 
@@ -126,6 +127,29 @@ describe('a folder', () => {
       cacheDir,
     });
     expect((await answer(copied, promptOf(18))).cachedTokens).toBe(16); // the same content under another path
+  });
+
+  test('blocks under adapters: by the content of the adapters and their scales', async () => {
+    const cacheDir = newFolder();
+    const again = async (
+      adapter: string,
+      adapters: GenerateOptions['adapters'],
+      options: LoadOptions = { cacheDir },
+    ) => {
+      using model = await load({ adapters: { first: adapter }, ...options });
+      const wanted = { maxTokens: 6, temperature: 0, ignoreEos: true, adapters };
+      const { tokens, cachedTokens } = await model.generate(promptOf(18), wanted).result;
+      await model.saveCache();
+      return { tokens, cachedTokens };
+    };
+    const { tokens } = await again(writeTinyAdapter(), 'first', {});
+    expect(await again(writeTinyAdapter(), 'first')).toEqual({ tokens, cachedTokens: 0 });
+    expect(filesIn(cacheDir)).toHaveLength(5);
+    expect(await again(writeTinyAdapter(), 'first')).toEqual({ tokens, cachedTokens: 16 }); // a copy elsewhere
+    expect((await again(writeTinyAdapter(), { name: 'first', scale: 0.5 })).cachedTokens).toBe(0);
+    expect((await again(writeTinyAdapter({ seed: 700 }), 'first')).cachedTokens).toBe(0);
+    expect((await again(writeTinyAdapter(), undefined)).cachedTokens).toBe(0);
+    expect(filesIn(cacheDir)).toHaveLength(20);
   });
 
   test('two models use a folder at the same time', async () => {

@@ -90,7 +90,7 @@ export class BlockCopies {
   private isUnsaved({ copy }: PrefixBlock): boolean {
     const { folder } = this.places;
     if (!folder || folder.failed || this.pendingBytes >= mostPending) return false;
-    return copy?.lasting === true && !copy.onDisk;
+    return copy?.onDisk === false;
   }
 
   private async saveAll(): Promise<void> {

@@ -1,6 +1,5 @@
 import type { KvCache } from '@quern/core';
 import type { NoticeListener } from '../../notice.js';
-import { noAdapters } from '../adapter-use.js';
 import { PrefixBlocks } from '../prefix-blocks.js';
 import type { BlockCopy, CopyCounts, PrefixBlock, PrefixHolder } from '../prefixes.js';
 import { BlockCopies, type CopyPlaces } from './block-copies.js';
@@ -107,7 +106,7 @@ export class CopiedPrefixBlocks extends PrefixBlocks {
     const { blockSize } = this.cache;
     const own = tokens.slice(index * blockSize, (index + 1) * blockSize);
     const name = this.names.after(before?.copy?.name, root, own);
-    return { name, index, lasting: root === noAdapters, onDisk: false };
+    return { name, index, onDisk: false };
   }
 
   /** Restores what copies have, after the copies of what leaves. A failure leaves the rest to be computed. */
@@ -151,8 +150,7 @@ export class CopiedPrefixBlocks extends PrefixBlocks {
     const { memory, folder } = this.options;
     const wanted = this.copyOf(holder, chain.at(-1), chain.length);
     const kept = this.copies.inMemory(wanted.name);
-    const read = async () => (wanted.lasting ? folder?.read(wanted.name, wanted.index) : undefined);
-    const values = kept?.values ?? (await read());
+    const values = kept?.values ?? (await folder?.read(wanted.name, wanted.index));
     const place = values && !this.copies.ended ? this.freePlace() : undefined;
     if (!values || place === undefined || !(await this.fill(place, values))) return undefined;
     memory?.delete(wanted.name);
@@ -218,7 +216,7 @@ export class CopiedPrefixBlocks extends PrefixBlocks {
 
   private mayHaveCopy(holder: PrefixHolder, found: readonly PrefixBlock[]): boolean {
     if (this.keyAfter(found.at(-1), holder, found.length) === undefined) return false;
-    const { name, lasting } = this.copyOf(holder, found.at(-1), found.length);
-    return this.copies.inMemory(name) !== undefined || (lasting && this.options.folder !== undefined);
+    if (this.options.folder) return true;
+    return this.copies.inMemory(this.copyOf(holder, found.at(-1), found.length).name) !== undefined;
   }
 }
