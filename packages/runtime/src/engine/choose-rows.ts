@@ -48,6 +48,14 @@ export class RowChoice {
 
   /** @param members in order of their requests */
   choose(members: readonly Member[], now: number): readonly ChosenRows[] {
+    for (;;) {
+      const { preemptions } = this.room;
+      const chosen = this.chooseOnce(members, now);
+      if (chosen.length > 0 || this.room.preemptions === preemptions) return chosen; // else others have room now
+    }
+  }
+
+  private chooseOnce(members: readonly Member[], now: number): readonly ChosenRows[] {
     this.isFull = false;
     if (this.limits.alone) return this.chooseAlone(members, now);
     const decoding = this.decodingRows(members);
@@ -88,10 +96,8 @@ export class RowChoice {
     for (const member of prompts.sort(byTurn(now))) {
       if (left <= 0 || chosen.length === this.limits.sequences) break;
       member.dropDrafts();
-      const state = member.lease.started ? 'started' : this.begin(member);
-      this.isFull = state === 'full';
-      if (this.isFull) break; // nobody overtakes
-      if (state === 'later' || member.ended) continue;
+      const starts = member.lease.started || this.begin(member);
+      if (!starts || member.ended) continue;
       const count = Math.min(left, member.lease.missing);
       if (this.add(chosen, member, count)) left -= count;
       if (this.limits.alone && chosen.length > 0) break;
@@ -109,14 +115,17 @@ export class RowChoice {
     return this.times.mostRows(longest, least, decoding + prefillChunk) - decoding;
   }
 
-  private begin(member: Member): ReturnType<Room['begin']> {
+  /** Whether a call starts. Where one waits for blocks, none after it does: nobody overtakes. */
+  private begin(member: Member): boolean {
+    if (this.isFull) return false;
     const { lease } = member;
     let state = this.room.begin(lease);
     while (state === 'full' && this.room.preemptAfter(({ priority }) => priority < lease.priority))
       state = this.room.begin(lease);
     if (state === 'started') member.began();
     else if (state === 'later') member.awaitBeginning();
-    return state;
+    this.isFull = state === 'full';
+    return state === 'started';
   }
 
   private add(chosen: ChosenRows[], member: Member, count: number): boolean {

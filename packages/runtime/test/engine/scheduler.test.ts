@@ -1,6 +1,7 @@
 import { createBackend } from '@quern/backend-reference';
-import { type Backend, contiguousKvCache } from '@quern/core';
+import { type Backend, contiguousKvCache, KvCache } from '@quern/core';
 import type { ForwardSteps } from '../../src/engine/forward-steps.js';
+import type { Lease } from '../../src/engine/lease.js';
 import { longestChain } from '../../src/engine/longest-chain.js';
 import type { TokensRequest } from '../../src/engine/member.js';
 import { Room } from '../../src/engine/room.js';
@@ -65,10 +66,12 @@ function fakeSteps(canChain = false) {
 
 type Device = ReturnType<typeof fakeSteps>;
 
+const shape = { layers: 1, kvHeads: 1, headDim: 8, dtype: 'f32', context: 64 } as const;
+const contiguousCache = () => contiguousKvCache(backend, { ...shape, sequences: 64 });
+
 /** A scheduler over a fake device. `milliseconds`: time of a step, by the scheduler's clock. */
-function scheduling(device: Device, milliseconds?: number) {
-  const shape = { layers: 1, kvHeads: 1, headDim: 8, dtype: 'f32', context: 64 } as const;
-  const room = new Room(contiguousKvCache(backend, { ...shape, sequences: 64 }));
+function scheduling(device: Device, milliseconds?: number, cache = contiguousCache()) {
+  const room = new Room(cache);
   let time = 0;
   const now = () => {
     time += milliseconds!;
@@ -105,6 +108,52 @@ function scheduling(device: Device, milliseconds?: number) {
     (await askFor(token, options))[0];
   return { scheduler, room, lease, askFor, ask };
 }
+
+describe('where blocks are short', () => {
+  /** `blocks` blocks of 4 tokens. Later leases yield to earlier ones. */
+  const short = (blocks: number) => {
+    const cache = KvCache.allocate(backend, { ...shape, context: 8 * blocks }, blocks, 4);
+    const { scheduler, room } = scheduling(fakeSteps(), undefined, cache);
+    const lease = () => room.lease({ reuse: false });
+    const ask = (held: Lease, count: number) =>
+      scheduler.tokens({
+        lease: held,
+        ids: Array.from({ length: count }, (_, i) => i),
+        choice: greedy,
+        most: 1,
+        stops: new Int32Array(0),
+        signal: undefined,
+      });
+    const end = (held: Lease) => {
+      room.release(held);
+      scheduler.wake();
+    };
+    return { ask, end, lease };
+  };
+
+  test('a call that has blocks goes on with several tokens, though an earlier one waits for blocks', async () => {
+    const { ask, end, lease } = short(4);
+    const [first, second] = [lease(), lease()];
+    await ask(second, 7);
+    const waiting = ask(first, 11); // 3 blocks, and one that `second` may need: 2 are free
+    expect(await ask(second, 2)).toEqual([1]);
+    end(second);
+    expect(await waiting).toEqual([10]);
+  });
+
+  test('a call gives up its blocks: one that waited begins in the same step', async () => {
+    const { ask, end, lease } = short(5);
+    const [first, second, third] = [lease(), lease(), lease()];
+    await ask(second, 7);
+    await ask(third, 7);
+    const waiting = ask(first, 3); // 1 block, and 2 that the others may need: 1 is free
+    const later = ask(third, 6); // 2 blocks
+    expect(await waiting).toEqual([2]);
+    end(first);
+    end(second);
+    expect(await later).toEqual([5]);
+  });
+});
 
 test('more rows than a step takes: equal turns', async () => {
   const device = fakeSteps();
