@@ -8,8 +8,9 @@ import { serve } from '../../packages/server/dist/index.js';
 import { soak } from '../../packages/server/test/soak.mjs';
 
 const [minutes = '30', path = 'demo'] = process.argv.slice(2);
-const model = await loadModel(path, { cache: 'paged', context: 512, sequences: 2, onNotice: () => {} });
-const server = await serve({ models: { model }, port: 0 });
+const room = { cache: 'paged', context: 384, sequences: 1, blockSize: 8, cacheMemory: 8 << 20 };
+const model = await loadModel(path, { ...room, onNotice: () => {} });
+const server = await serve({ models: { model }, port: 0, speculate: { kind: 'lookup' } });
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc'); // what is left has owners

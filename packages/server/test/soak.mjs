@@ -17,6 +17,17 @@ const nonsense = [
   '{"messages": [{"role": "user", "content": "x"}], "nosuch": 1}',
 ];
 
+/** The second one's keys are not chosen but forced. */
+const schemas = [
+  { enum: [1, 2] },
+  {
+    type: 'object',
+    properties: { name: { enum: ['fox', 'mouse'] }, age: { type: 'integer', minimum: 0, maximum: 9 } },
+    required: ['name', 'age'],
+    additionalProperties: false,
+  },
+];
+
 const words = 'the fox went out on a cold night and asked the mouse for a cup of tea'.split(' ');
 
 function bodyOf() {
@@ -27,8 +38,8 @@ function bodyOf() {
     stream: Math.random() < 0.7,
     temperature: pick([0, 0.8, 1.5]),
     ...(Math.random() < 0.2 && { presence_penalty: 1 }),
-    ...(Math.random() < 0.1 && {
-      response_format: { type: 'json_schema', json_schema: { schema: { enum: [1, 2] } } },
+    ...(Math.random() < 0.2 && {
+      response_format: { type: 'json_schema', json_schema: { schema: pick(schemas) } },
     }),
     ...(Math.random() < 0.1 && { logprobs: true }),
     ...(Math.random() < 0.05 && { n: 3 }),
