@@ -37,7 +37,7 @@ export class SpeculativeDecoding implements Decoding {
     history.push(...ids);
     const draft = ids.length === 1 ? await this.draft(most - 1) : noDraft; // several make a prompt, without drafts
     const found =
-      draft.tokens.length > 0 ? await this.verify(ids[0]!, draft) : await parts.plain.next(ids, most);
+      draft.tokens.length > 0 ? await this.verify(ids[0]!, draft, most) : await parts.plain.next(ids, most);
     history.push(...found.slice(0, -1));
     return found;
   }
@@ -46,7 +46,7 @@ export class SpeculativeDecoding implements Decoding {
     this.parts.drafter.close();
   }
 
-  /** Up to `most` tokens. A constraint cuts them: those of a draft model fit it. */
+  /** Up to `most` tokens; under a constraint, only allowed ones, up to the first after which others are forced. */
   private async draft(most: number): Promise<Draft> {
     const { engine, drafter, constraint } = this.parts;
     const room = Math.min(most, engine.mostDrafts);
@@ -55,12 +55,12 @@ export class SpeculativeDecoding implements Decoding {
     return constraint ? { ...draft, tokens: constraint.allowed(draft.tokens) } : draft;
   }
 
-  private async verify(last: number, draft: Draft): Promise<readonly number[]> {
+  private async verify(last: number, draft: Draft, most: number): Promise<readonly number[]> {
     const { lease, drafter } = this.parts;
     const before = lease.tokens.length;
     const found: number[] = [];
     try {
-      await this.check(last, draft, found);
+      await this.check(last, draft, this.choiceFor(draft, most, found), found);
     } catch (error) {
       lease.truncate(before);
       throw error;
@@ -72,9 +72,13 @@ export class SpeculativeDecoding implements Decoding {
   }
 
   /** Appends the model's tokens after `last` to `found`, up to the first that differs from the draft. */
-  private async check(last: number, draft: Draft, found: number[]): Promise<void> {
+  private async check(
+    last: number,
+    draft: Draft,
+    choice: TokenChoice,
+    found: readonly number[],
+  ): Promise<void> {
     const { engine, lease, signal } = this.parts;
-    const choice = this.choiceFor(draft, found);
     for (let token = last; ; token = found.at(-1)!) {
       const at = found.length;
       const drafts = draft.tokens.slice(at, at + engine.exactRows - 1);
@@ -84,16 +88,17 @@ export class SpeculativeDecoding implements Decoding {
     }
   }
 
-  /** The call's choice; each token counts for the next one. */
-  private choiceFor({ tokens, proposals }: Draft, found: number[]): TokenChoice {
-    const { choice } = this.parts;
+  /** The call's choice, of up to `most` tokens; each is appended to `found` and counts for the next one. */
+  private choiceFor({ tokens, proposals }: Draft, most: number, found: number[]): TokenChoice {
+    const { choice, constraint } = this.parts;
+    const forced = (at: number) => (at === tokens.length ? constraint?.forced(most - at - 1)[0] : undefined); // a draft ends before it
     return {
       ...choice,
       ...(proposals && { head: 'ranked', draws: undefined }), // probabilities are compared: all logits are wanted
       take(row) {
         const at = found.length;
         const from = proposals?.[at];
-        const token = choice.take(row, from && { token: tokens[at]!, from });
+        const token = forced(at) ?? choice.take(row, from && { token: tokens[at]!, from });
         choice.accept(token);
         found.push(token);
         return token;

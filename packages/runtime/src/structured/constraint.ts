@@ -45,10 +45,7 @@ export class Constraint {
     return withinBounds(() => this.matcher.forced()).slice(0, Math.min(most, mostForced));
   }
 
-  /**
-   * The first tokens of `drafts`: each may come there, and after none of them a token must come next. So the tokens
-   * after them are forced or chosen as without drafts.
-   */
+  /** The first tokens of `drafts`: each may come there, and only after the last one may a token be forced. */
   allowed(drafts: readonly number[]): readonly number[] {
     const { matcher } = this;
     let count = 0;
@@ -56,8 +53,8 @@ export class Constraint {
       for (const token of drafts) {
         if (!matcher.allows(token)) break;
         matcher.accept(token);
-        if (this.forces && matcher.forced().length > 0) break;
         count++;
+        if (this.forces && matcher.forced().length > 0) break;
       }
     });
     return drafts.slice(0, count);

@@ -206,14 +206,17 @@ describe('sampling', () => {
   });
 
   const four = [10, 20, 30, 40]; // both models choose among these tokens
-  const amongFour: readonly (readonly [string, GenerateOptions])[] = [
-    ['by logit bias', { logitBias: Object.fromEntries(four.map((id) => [id, 40])) }],
-    ['by a mask', { regex: '(c|m|w| g){3}', logitBias: { 3: -100 } }], // 3: a space alone
+  const logitBias = { 3: -100 }; // a space alone
+  const forced = [31, 32, 33]; // xyz
+  const amongFour: readonly (readonly [string, GenerateOptions, Forced])[] = [
+    ['by logit bias', { logitBias: Object.fromEntries(four.map((id) => [id, 40])), maxTokens: 3 }, () => []],
+    ['by a mask', { regex: '(c|m|w| g){3}', logitBias }, () => []],
+    ['with forced tokens', { regex: '((c|m)xyz|w| g){3}', logitBias }, (id) => (id <= 20 ? forced : [])],
   ];
 
   test.each(amongFour)(
     'draft model, %s: the distribution of plain sampling',
-    async (_, among) => {
+    async (_, among, forcedAfter) => {
       const filters = { temperature: 2, topK: 4, topP: 1, minP: 0 };
       const runs = exhaustive ? 500 : 200;
       const speculate = { kind: 'draft', model: stranger, adaptive: false } as const;
@@ -222,17 +225,20 @@ describe('sampling', () => {
       let accepted = 0;
       let drafted = 0;
       for (let seed = 0; seed < runs; seed++) {
-        const options = { ...filters, ...among, seed, maxTokens: 3, speculate };
+        const options = { ...filters, ...among, seed, speculate };
         const result = await target.generate(prompt, options).result;
         accepted += result.acceptedTokens;
         drafted += result.draftedTokens;
-        const key = result.tokens.slice(0, 2).join();
+        const key = result.tokens
+          .filter((id) => four.includes(id))
+          .slice(0, 2)
+          .join();
         counts.set(key, (counts.get(key) ?? 0) + 1);
       }
       expect(drafted).toBeGreaterThan(runs / 2);
       expect(accepted).toBeGreaterThan(0);
       expect(accepted).toBeLessThan(drafted);
-      const expected = await jointProbabilities(prompt, four, filters);
+      const expected = await jointProbabilities(prompt, four, forcedAfter, filters);
       const keys = [...new Set([...expected.keys(), ...counts.keys()])];
       const statistic = chiSquare(
         keys.map((key) => counts.get(key) ?? 0),
@@ -245,10 +251,14 @@ describe('sampling', () => {
   );
 });
 
-/** The probability of each pair of next tokens, by the definition. */
+/** The tokens that are forced after a chosen one. */
+type Forced = (token: number) => readonly number[];
+
+/** The probability of each pair of next chosen tokens, by the definition. */
 async function jointProbabilities(
   prompt: readonly number[],
   among: readonly number[],
+  forcedAfter: Forced,
   filters: Parameters<typeof tokenProbabilities>[1],
 ): Promise<Map<string, number>> {
   const after = async (ids: readonly number[]) => {
@@ -261,7 +271,7 @@ async function jointProbabilities(
   const joint = new Map<string, number>();
   for (const [a, pa] of (await after(prompt)).entries()) {
     if (pa === 0) continue;
-    for (const [b, pb] of (await after([...prompt, a])).entries())
+    for (const [b, pb] of (await after([...prompt, a, ...forcedAfter(a)])).entries())
       if (pb > 0) joint.set(`${a},${b}`, pa * pb);
   }
   return joint;
