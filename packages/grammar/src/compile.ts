@@ -29,6 +29,13 @@ export function compileRegex(source: string | RegExp): Grammar {
 export function compileChoices(choices: readonly string[]): Grammar {
   if (choices.length === 0 || choices.some((choice) => typeof choice !== 'string' || choice === ''))
     throw new GrammarError('INVALID', 'choices', 'must be at least one text, and no empty one');
+  const broken = choices.find((choice) => /\p{Surrogate}/u.test(choice));
+  if (broken !== undefined)
+    throw new GrammarError(
+      'INVALID',
+      'choices',
+      `${JSON.stringify(broken)} holds half a character (a surrogate without its partner), which no text can hold`,
+    );
   const regexes = new Regexes();
   const terms = new Terms(regexes);
   return new Grammar(terms, terms.choice(choices.map((choice) => terms.match(regexes.text(choice), DONE))));

@@ -28,6 +28,12 @@ const cases: [unknown, unknown[], unknown[]][] = [
   [{ type: 'string', pattern: 'é|x{2}' }, ['caféx', 'xx'], ['cafe', 'x']],
   [{ format: 'date' }, ['2024-02-29', 5], ['2023-02-29', '2024-13-01']],
   [{ format: 'ipv6' }, ['::1', '1:2:3:4:5:6:7:8', '::ffff:1.2.3.4'], ['1::2::3', '12345::']],
+  [{ format: 'starts_with', pattern: '^ab.*' }, ['ab', 'abc'], ['b', 'cab']],
+  [
+    { type: 'string', format: 'ends_with', allOf: [{ pattern: '^a.*' }, { pattern: '.*b$' }] },
+    ['ab', 'acb'],
+    ['a', 'b', 'ba'],
+  ],
   [{ format: 'uuid' }, ['123e4567-e89b-12d3-a456-426614174000'], ['123']],
   [{ enum: ['a', 1, null, { x: [1] }] }, ['a', 1, null, { x: [1] }], ['b', { x: [2] }, 2]],
   [
@@ -100,6 +106,8 @@ test.each([
   [{ items: { uniqueItems: true } }, 'UNSUPPORTED /items/uniqueItems'],
   [{ unevaluatedProperties: false }, 'UNSUPPORTED /unevaluatedProperties'],
   [{ format: 'chickens' }, 'UNSUPPORTED /format'],
+  [{ format: 'chickens', pattern: '^a' }, 'UNSUPPORTED /format'],
+  [{ format: 'starts_with' }, 'UNSUPPORTED /format'],
   [{ pattern: '(?=a)b' }, 'UNSUPPORTED /pattern'],
   [{ $ref: 'http://example.com/x' }, 'BAD_REFERENCE /$ref'],
   [{ $ref: 5 }, 'INVALID /$ref'],

@@ -53,13 +53,13 @@ class Parser {
   }
 
   private term(): Pattern {
-    let part = this.atom();
-    for (let count = this.quantifier(); count; count = this.quantifier()) {
-      if (part.kind === 'start' || part.kind === 'end') this.fail('INVALID', 'a repeated anchor');
-      part = { kind: 'repeat', part, min: count[0], max: count[1] };
-      this.take('?'); // laziness does not change which texts match
-    }
-    return part;
+    const part = this.atom();
+    const count = this.quantifier();
+    if (!count) return part;
+    if (part.kind === 'start' || part.kind === 'end') this.fail('INVALID', 'a repeated anchor');
+    this.take('?'); // laziness does not change which texts match
+    if (this.quantifier()) this.fail('INVALID', 'a repetition of a repetition: group the first one, (?:…)');
+    return { kind: 'repeat', part, min: count[0], max: count[1] };
   }
 
   private quantifier(): readonly [number, number] | undefined {

@@ -52,6 +52,13 @@ const patterns: Record<string, string> = {
   byte: '(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?',
 };
 
+/** Formats of Zod that mean what the patterns beside them say. */
+export const patternFormats: ReadonlySet<string> = new Set([
+  ...['starts_with', 'ends_with', 'includes', 'lowercase', 'uppercase'],
+  ...['base64', 'base64url', 'hex', 'e164', 'emoji', 'mac', 'cidrv4', 'cidrv6'],
+  ...['cuid', 'cuid2', 'ulid', 'xid', 'ksuid', 'nanoid'],
+]);
+
 /** Formats that restrict nothing, or only how a program shows the value. */
 export const freeFormats: ReadonlySet<string> = new Set([
   'password',

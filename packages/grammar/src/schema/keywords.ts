@@ -1,7 +1,7 @@
 import { GrammarError } from '../error.js';
 import type { Document, Place } from './document.js';
 import { anything, type Flat, intersect, type PatternRule } from './flat.js';
-import { formatPattern, freeFormats, numberFormats } from './formats.js';
+import { formatPattern, freeFormats, numberFormats, patternFormats } from './formats.js';
 import { ALL_TYPES, isObject, type Json, type JsonObject, pointerPart, Type } from './json.js';
 
 export interface KeywordOptions {
@@ -168,11 +168,16 @@ function format(value: Json, at: Context): Partial<Flat> {
   const pattern = formatPattern(name);
   if (pattern) return { patterns: [pattern] };
   if (freeFormats.has(name) || at.options.unknownFormats === 'ignore') return {};
+  if (patternFormats.has(name) && hasPatterns(at.schema)) return {};
   return refuse(
     at.pointer,
-    `the format ${JSON.stringify(name)} is unknown; remove it, or set unknownFormats: 'ignore'`,
+    `the format ${JSON.stringify(name)} is unknown; remove it, or ignore it: compileSchema(schema, { unknownFormats: 'ignore' })`,
   );
 }
+
+const hasPatterns = ({ pattern, allOf }: JsonObject): boolean =>
+  pattern !== undefined ||
+  (Array.isArray(allOf) && allOf.some((part) => isObject(part) && part.pattern !== undefined));
 
 /** 2020-12 has `prefixItems` and `items`; before, `items` could be an array, followed by `additionalItems`. */
 function arrays(_: Json, { document, place, schema }: Context): Partial<Flat> {

@@ -14,7 +14,10 @@ export interface StepLimits {
   readonly sequences: number;
   /** Most prompt tokens of a step. */
   readonly prefillChunk: number;
-  /** Steps never mix prompts and decoding, and a prompt has a step of its own. */
+  /**
+   * Steps never mix prompts and decoding, and a prompt has a step of its own; what a preemption took is computed in the
+   * same steps again. In a step of up to `sequences` rows, each row has the bits that it has alone.
+   */
   readonly alone: boolean;
 }
 
@@ -98,11 +101,17 @@ export class RowChoice {
       member.dropDrafts();
       const starts = member.lease.started || this.begin(member);
       if (!starts || member.ended) continue;
-      const count = Math.min(left, member.lease.missing);
+      const count = this.promptCount(member, left);
       if (this.add(chosen, member, count)) left -= count;
       if (this.limits.alone && chosen.length > 0) break;
     }
     return chosen;
+  }
+
+  private promptCount({ lease }: Member, left: number): number {
+    const { alone, sequences } = this.limits;
+    const count = Math.min(left, lease.missing);
+    return alone ? lease.asBefore(count, sequences) : count;
   }
 
   /** Most tokens of `prompts` prompts in a step that has `decoding` other rows. */

@@ -21,6 +21,10 @@ export class Lease implements PrefixHolder {
   /** Number of steps that compute its tokens now. */
   busy = 0;
   readonly root: string;
+  /** Tokens of the steps that `asBefore` has seen, by their first position. */
+  private readonly chunks = new Map<number, number>();
+  /** Number of tokens that had been computed when a preemption took them. */
+  private taken = 0;
   /** Known blocks at the beginning of the sequence. */
   readonly known: PrefixBlock[] = [];
 
@@ -46,6 +50,28 @@ export class Lease implements PrefixHolder {
     return this.startedAt === 0 ? this.maxWaitMs : undefined;
   }
 
+  /** The call gives up its blocks. */
+  preempted(): void {
+    this.taken = Math.max(this.taken, this.computed);
+    this.computed = 0;
+  }
+
+  /**
+   * How many of its next `count` tokens to compute in a step, so that tokens that a preemption took get the same values
+   * again: as many as before, or up to `single` of those that were computed one by one.
+   */
+  asBefore(count: number, single: number): number {
+    const start = this.sequence.length;
+    const known = this.chunks.get(start);
+    if (known === undefined && start < this.taken) {
+      const next = Math.min(this.taken, ...[...this.chunks.keys()].filter((at) => at > start));
+      return Math.min(count, single, next - start);
+    }
+    const rows = Math.min(count, known ?? count);
+    this.chunks.set(start, rows);
+    return rows;
+  }
+
   /** Number of tokens to compute. */
   get missing(): number {
     return this.tokens.length - this.sequence.length;
@@ -57,6 +83,8 @@ export class Lease implements PrefixHolder {
     this.prefixes.cut(this, length);
     if (length < this.sequence.length) this.sequence.truncate(length);
     this.computed = Math.min(this.computed, this.sequence.length);
+    this.taken = Math.min(this.taken, length);
+    for (const start of this.chunks.keys()) if (start >= length) this.chunks.delete(start);
   }
 
   /** Whether the call yields its blocks to `other`: lower priority, or later at the same priority. */

@@ -125,7 +125,7 @@ export class Room {
     this.preemptions++;
     this.takeBack(lease);
     lease.sequence = this.cache.sequence();
-    lease.computed = 0;
+    lease.preempted();
   }
 
   learn(lease: Lease): void {

@@ -53,7 +53,7 @@ const missing = (value: unknown): string =>
 
 /** @throws RuntimeError BAD_ARGUMENT */
 function textOf(where: string, id: unknown): string {
-  if (typeof id === 'string') return id;
+  if (typeof id === 'string') return id.startsWith('file://') ? fileURLToPath(id) : id;
   if (!(id instanceof URL))
     throw new RuntimeError(
       'BAD_ARGUMENT',

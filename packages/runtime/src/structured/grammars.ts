@@ -67,7 +67,7 @@ export class Grammars {
   }
 
   private kept(name: GrammarSource, source: unknown): Grammar {
-    const key = `${name} ${JSON.stringify(source)}`;
+    const key = `${name} ${asJson(name, source)}`;
     const known = this.compiled.get(key) ?? compile(name, source);
     this.compiled.delete(key);
     this.compiled.set(key, known);
@@ -103,6 +103,16 @@ export class Grammars {
 
 const noMarks: ReadonlySet<number> = new Set();
 const noText = new Uint8Array(0);
+
+/** @throws RuntimeError BAD_GRAMMAR for an object that contains itself, and for a bigint */
+function asJson(name: string, source: unknown): string {
+  try {
+    return JSON.stringify(source);
+  } catch (cause) {
+    const why = (cause as Error).message.split('\n')[0];
+    throw new RuntimeError('BAD_GRAMMAR', `${name}: it is no JSON: ${why}`, { cause });
+  }
+}
 
 type GrammarSource = keyof StructuredOptions | 'tools';
 

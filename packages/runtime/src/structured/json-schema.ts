@@ -1,5 +1,5 @@
 import { rules } from '@quern/core';
-import { badOption } from '../error.js';
+import { badOption, RuntimeError } from '../error.js';
 import type { OutputSchema, StandardSchema } from './options.js';
 
 export const isStandard = (schema: OutputSchema): schema is StandardSchema =>
@@ -7,23 +7,28 @@ export const isStandard = (schema: OutputSchema): schema is StandardSchema =>
 
 /**
  * The JSON schema of an `OutputSchema`.
- * @throws RuntimeError BAD_OPTION for a standard schema without a JSON schema
+ * @throws RuntimeError BAD_OPTION for a standard schema without a JSON schema; BAD_GRAMMAR where JSON cannot say it
  */
 export function jsonSchemaOf(schema: OutputSchema): boolean | object {
   if (!isStandard(schema)) return schema;
   const { vendor, jsonSchema } = schema['~standard'];
-  if (jsonSchema) return withoutDialect(jsonSchema.output({ target: 'draft-2020-12' }));
+  if (jsonSchema) return converted(() => jsonSchema.output({ target: 'draft-2020-12' }));
   const { toJSONSchema } = schema as { toJSONSchema?: unknown };
-  if (typeof toJSONSchema === 'function') return withoutDialect(toJSONSchema.call(schema) as object);
+  if (typeof toJSONSchema === 'function') return converted(() => toJSONSchema.call(schema));
   throw badOption(
     `schema is a schema of ${vendor} without a JSON schema: convert it first (Zod: z.toJSONSchema(schema))`,
     'schema',
   );
 }
 
-/** Without `$schema`: its vocabulary is the one that we read. */
-function withoutDialect({ $schema: _, ...schema }: { $schema?: unknown }): object {
-  return schema;
+/** Without `$schema`: its vocabulary is the one that we read. Libraries refuse dates and other values that JSON lacks. */
+function converted(convert: () => { $schema?: unknown }): object {
+  try {
+    const { $schema: _, ...schema } = convert();
+    return schema;
+  } catch (cause) {
+    throw new RuntimeError('BAD_GRAMMAR', `schema: ${(cause as Error).message}`, { cause });
+  }
 }
 
 /**

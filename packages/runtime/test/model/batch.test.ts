@@ -252,4 +252,26 @@ describeCpu.each(cpuLevels)('the demo model on backend-cpu with %s', (isa) => {
     },
     30_000,
   );
+
+  test.each<[string, GenerateOptions]>([
+    ['greedy', greedy],
+    ['drawn', { ...sampled, temperature: 1, seed: 5 }],
+    ['drafted', { ...greedy, speculate: { kind: 'lookup' } }],
+  ])(
+    'batchInvariant, %s: preempted texts equal single texts',
+    async (_, options) => {
+      const { createBackend } = await import('@quern/backend-cpu');
+      using backend = await createBackend({ isa });
+      const small = { cache: 'paged', blockSize: 16, context: 176, sequences: 2 } as const;
+      using model = await loadModel(demo, { backend, batchInvariant: true, onNotice: () => {}, ...small });
+      const all = Array.from({ length: 10 }, (_, i) => ({
+        prompt: `Story ${i}`,
+        options: { ...options, maxTokens: 150 },
+      }));
+      const alone = await oneByOne(model, all);
+      expect(await together(model, all)).toEqual(alone);
+      expect(model.stats().preemptions).toBeGreaterThan(0);
+    },
+    60_000,
+  );
 });

@@ -367,6 +367,8 @@ describe('messages', () => {
 
 test('a file: URL for a model and for audio; an ArrayBuffer for audio', async () => {
   using loaded = await runtime.loadModel(pathToFileURL(path), { backend });
+  using same = await runtime.loadModel(pathToFileURL(path).href, { backend });
+  expect(same.path).toBe(loaded.path);
   expect(loaded.path).toBe(path);
   const wav = Uint8Array.from(wavFile([new Array<number>(1600).fill(0)], { bits: 16 }));
   const file = join(folder, 'silence.wav');

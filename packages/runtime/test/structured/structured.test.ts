@@ -120,6 +120,12 @@ describe('options', () => {
     );
     expect(await error({ regex: '(' })).toMatch(/^BAD_GRAMMAR: regex: /);
     expect(await error({ grammar: 'root ::= other' })).toMatch(/^BAD_GRAMMAR: grammar: /);
+    expect(await error({ regex: 'a++' })).toMatch(/^BAD_GRAMMAR: regex: .*repetition of a repetition/);
+    expect(await error({ choices: ['a', 'x\ud800'] })).toMatch(/^BAD_GRAMMAR: choices: .*half a character/);
+    const circular: Record<string, unknown> = { type: 'array' };
+    circular.items = circular;
+    expect(await error({ schema: circular })).toMatch(/^BAD_GRAMMAR: schema: it is no JSON: .*circular/);
+    expect(await error({ schema: { const: 1n } })).toMatch(/^BAD_GRAMMAR: schema: it is no JSON: .*BigInt/);
     expect(await error({ schema: 3 as never })).toMatch(/^BAD_OPTION: .*schema/);
     expect(await error({ choices: 'a' as never })).toMatch(/^BAD_OPTION: .*choices/);
   });
@@ -144,6 +150,13 @@ describe('options', () => {
     };
     const { value } = await model.generate('x', { schema, maxTokens: 30 }).result;
     expect(value!.getUTCFullYear()).toBe(2020);
+    const output = () => {
+      throw new Error('Date cannot be represented in JSON Schema');
+    };
+    const broken = { '~standard': { ...schema['~standard'], jsonSchema: { output } } };
+    expect(await error({ schema: broken })).toBe(
+      'BAD_GRAMMAR: schema: Date cannot be represented in JSON Schema',
+    );
     const { jsonSchema: _, ...none } = schema['~standard'];
     expect(await error({ schema: { '~standard': none } as never })).toMatch(
       /^BAD_OPTION: .*of test without a JSON schema/,

@@ -70,7 +70,10 @@ function joined(
   };
 }
 
-const argumentsOf = ({ parameters }: AnswerTool): Structure => ({ schema: parameters ?? { type: 'object' } });
+/** As in OpenAI's API: a tool without `parameters` has none. */
+const noParameters = { type: 'object', additionalProperties: false };
+
+const argumentsOf = ({ parameters }: AnswerTool): Structure => ({ schema: parameters ?? noParameters });
 
 const object =
   (key: string) =>

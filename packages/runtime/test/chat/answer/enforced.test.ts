@@ -76,6 +76,17 @@ test.each(callFormats)('%s: what the grammar lets through are calls that fit the
   expect([...seen].sort()).toEqual(['now', 'weather']);
 });
 
+test.each(callFormats)('%s: a tool without parameters has no arguments', (format) => {
+  const grammar = compileStructure(callStructure(format, [{ name: 'ping' }], { choice: 'required' }));
+  const texts = Array.from({ length: 9 }, (_, seed) => walk(grammar, seed + 1)).filter(
+    (text) => text !== undefined,
+  );
+  expect(texts.length).toBeGreaterThan(5);
+  for (const text of texts)
+    for (const call of part([...text], { calls: format, tools }).calls)
+      expect([call.name, JSON.parse(call.arguments)]).toEqual(['ping', {}]);
+});
+
 test('thoughts before enforced calls', () => {
   const grammar = compileStructure(
     callStructure('hermes', tools, { choice: { name: 'now' }, thinking: 'parted' }),
