@@ -322,7 +322,7 @@ export class Regexes {
       throw new GrammarError(
         'TOO_COMPLEX',
         '',
-        `a regular expression grew to ${flat.size} alternatives; the bound is ${MAX_PARTS}. Simplify nested repetitions`,
+        `a regular expression grew to ${flat.size} alternatives; the bound is ${MAX_PARTS}. Simplify nested repetitions, or give fewer values`,
       );
     return [...flat].sort((a, b) => a - b);
   }

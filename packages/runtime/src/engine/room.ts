@@ -31,7 +31,7 @@ export class Room {
   /** `prefixes`, where copies of blocks are kept. */
   private readonly copied: CopiedPrefixBlocks | undefined;
   /** Whether calls take more blocks as they grow. */
-  private readonly isPaged: boolean;
+  readonly isPaged: boolean;
   private calls = 0;
 
   /** @param copies where copies of evicted blocks are kept; only for a paged cache */

@@ -17,7 +17,7 @@ function installedModel(id: string, resolveFrom: string | undefined): string | u
   return found && join(found.folder, found.quern.model!);
 }
 
-const isHubId = (id: string) => /^[\w.-]+\/[\w.-]+$/.test(id) && !/\.(gguf|safetensors|json)$/.test(id);
+const isHubId = (id: string) => /^\w[\w.-]*\/[\w.-]+$/.test(id) && !/\.(gguf|safetensors|json)$/.test(id);
 
 function advice(id: string): string {
   if (!isHubId(id))
