@@ -165,6 +165,8 @@ export interface GenerationResult<Value = unknown> {
   readonly logprobs?: readonly TokenLogprobs[];
   /** 'abort' also where the reader stopped reading. */
   readonly reason: EndReason;
+  /** With `reason` 'stop': the stop string that ended the text. */
+  readonly stop?: string | undefined;
   readonly promptTokens: number;
   /** Prompt tokens that the cache held from other calls with the same beginning. */
   readonly cachedTokens: number;

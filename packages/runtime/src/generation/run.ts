@@ -103,6 +103,7 @@ export class Run<Value = unknown> {
       tokens,
       ...(this.notes && { logprobs: this.logprobs }),
       reason: this.reason ?? 'abort',
+      ...(this.reason === 'stop' && { stop: this.output.stop }),
       promptTokens: prompt.ids.length,
       cachedTokens: cached,
       draftedTokens: this.decoding?.drafted ?? 0,
@@ -202,7 +203,7 @@ export class Run<Value = unknown> {
   }
 
   private endReason(): EndReason | undefined {
-    if (this.output.stopped) return 'stop';
+    if (this.output.stop !== undefined) return 'stop';
     if (this.tokens.length === this.options.maxTokens) return 'length';
     if (this.prompt.ids.length + this.tokens.length >= this.source.context) return 'context';
     return undefined;

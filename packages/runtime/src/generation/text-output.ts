@@ -17,7 +17,8 @@ export class TextOutput {
   private readonly matcher: StopMatcher;
   /** All text given out so far. */
   text = '';
-  stopped = false;
+  /** The stop string that ended the text. */
+  stop: string | undefined;
 
   /** @param continues the tokens continue a text: keep the space of the first token @throws TokenizerError BAD_STOP */
   constructor(
@@ -42,14 +43,14 @@ export class TextOutput {
 
   /** The text held back as a possible start of a stop string. */
   flush(): string {
-    if (this.stopped || !this.stream) return '';
+    if (this.stop !== undefined || !this.stream) return '';
     const text = this.match(this.stream.flush());
-    return this.stopped ? text : text + this.give(this.matcher.flush());
+    return this.stop !== undefined ? text : text + this.give(this.matcher.flush());
   }
 
   private match(decoded: string): string {
     const { text, stopped } = this.matcher.push(decoded);
-    this.stopped = stopped !== undefined;
+    this.stop = stopped;
     return this.give(text);
   }
 

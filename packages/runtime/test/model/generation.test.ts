@@ -140,7 +140,7 @@ describe('how a generation ends', () => {
     const generation = model.generate('the cat', { ...greedy, maxTokens: 30, stop: ['never seen', stop] });
     const { text } = await read(generation);
     expect(text).toBe(whole.text.slice(0, whole.text.indexOf(stop)));
-    expect(await generation.result).toMatchObject({ reason: 'stop', text });
+    expect(await generation.result).toMatchObject({ reason: 'stop', stop, text });
   });
 
   test('the start of a possible stop string is flushed at the end', async () => {
