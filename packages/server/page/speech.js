@@ -26,22 +26,36 @@ document.getElementById('speech').addEventListener('submit', (event) => {
   });
 });
 
+/** Ends the recording that runs. */
 let stop;
+/** From the question for the microphone to the end of the transcript: no other recording starts. */
+let isBusy = false;
+
+function showRecording(isOn) {
+  record.setAttribute('aria-pressed', String(isOn));
+  record.textContent = isOn ? 'Stop recording' : 'Record';
+}
+
+async function recordAndTranscribe() {
+  isBusy = true;
+  try {
+    const file = await recordWav((end) => {
+      stop = end;
+      showRecording(true);
+    });
+    await transcribe(file);
+  } finally {
+    isBusy = false;
+  }
+}
+
+function endRecording() {
+  stop();
+  stop = undefined;
+  showRecording(false);
+}
 
 record.addEventListener('click', () => {
-  if (stop) return stop();
-  void showingProblems(async () => {
-    record.setAttribute('aria-pressed', 'true');
-    record.textContent = 'Stop recording';
-    try {
-      const file = await recordWav((end) => {
-        stop = end;
-      });
-      await transcribe(file);
-    } finally {
-      stop = undefined;
-      record.setAttribute('aria-pressed', 'false');
-      record.textContent = 'Record';
-    }
-  });
+  if (stop) endRecording();
+  else if (!isBusy) void showingProblems(recordAndTranscribe);
 });

@@ -110,10 +110,10 @@ describeBrowser('the page of an encoder and a speech model', () => {
   test('the microphone is recorded and transcribed', async () => {
     await evaluate("document.querySelector('#transcript').textContent = ''");
     await page.click('#record');
-    await page.waitForSelector('#record[aria-pressed=true]');
+    await page.waitForSelector('#record[aria-pressed=true]', { timeout: 20_000 });
     await new Promise((resolve) => setTimeout(resolve, 1200));
     await page.click('#record');
-    await page.waitForSelector('#record[aria-pressed=false]', { timeout: 20_000 });
+    await page.waitForSelector('#record[aria-pressed=false]');
     await page.waitForFunction("document.querySelector('#transcript').textContent !== ''", {
       timeout: 20_000,
     });
