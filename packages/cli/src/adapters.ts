@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import type { AdapterChoice } from '@quern/runtime';
-import type { Command } from 'commander';
-import { list, parserOf } from './options.js';
+import { type Command, InvalidArgumentError } from 'commander';
+import { parserOf } from './options.js';
 
 export interface AdapterFlags {
   /** 'path' or 'name=path', each. */
@@ -16,14 +16,24 @@ const finite = parserOf({
 
 const isNamed = /^([\w.-]+)=(.+)$/s;
 
-/** Paths by name; without a name: that of the file or folder. */
-export function adapterPaths({ adapter = [] }: AdapterFlags): Readonly<Record<string, string>> {
-  const paths: Record<string, string> = {};
-  for (const each of adapter) {
-    const [, name = basename(each).replace(/\.gguf$/i, ''), path = each] = isNamed.exec(each) ?? [];
-    paths[name] = path;
-  }
-  return paths;
+/** Without a name: that of the file or folder. */
+function namedPath(text: string): readonly [name: string, path: string] {
+  const [, name = basename(text).replace(/\.gguf$/i, ''), path = text] = isNamed.exec(text) ?? [];
+  return [name, path];
+}
+
+/** Paths by name. */
+export const adapterPaths = ({ adapter = [] }: AdapterFlags): Readonly<Record<string, string>> =>
+  Object.fromEntries(adapter.map(namedPath));
+
+/** Collects adapters of different names. */
+function adapterList(text: string, before: readonly string[] = []): string[] {
+  const [name] = namedPath(text);
+  if (before.some((each) => namedPath(each)[0] === name))
+    throw new InvalidArgumentError(
+      `there is an adapter '${name}' already: give each a name of its own, name=path.`,
+    );
+  return [...before, text];
 }
 
 /** All adapters of the flags, for every call. */
@@ -36,9 +46,9 @@ const about = 'LoRA adapter: a folder of PEFT or a GGUF file; may be repeated';
 /** For commands whose calls use all adapters. */
 export const withAdapters = (command: Command): Command =>
   command
-    .option(flag, about, list)
+    .option(flag, about, adapterList)
     .option('--adapter-scale <x>', 'factor of the adapters (default: 1)', finite);
 
 /** For a server: requests name an adapter as their model. */
 export const withNamedAdapters = (command: Command): Command =>
-  command.option(flag, `${about}; requests name it as their model`, list);
+  command.option(flag, `${about}; requests name it as their model`, adapterList);

@@ -28,10 +28,14 @@ export const parserOf =
     return value;
   };
 
-/** What a whole number from `least` on must be. */
-export const wholeFrom = (least: number) => ({
-  must: `a whole number, ${least} or more`,
-  holds: (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= least,
+/** What a whole number from `least` on, up to `most`, must be. */
+export const wholeFrom = (least: number, most = Number.MAX_SAFE_INTEGER) => ({
+  must:
+    most < Number.MAX_SAFE_INTEGER
+      ? `a whole number from ${least} to ${most}`
+      : `a whole number, ${least} or more`,
+  holds: (value: unknown): value is number =>
+    Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most,
 });
 
 export const whole = parserOf(wholeFrom(0));

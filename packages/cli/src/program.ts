@@ -36,6 +36,7 @@ export function program(): Command {
   const root = new Command('quern')
     .description('Run language models on your own machine.')
     .version(version)
+    .enablePositionalOptions() // also `bench` needs it here
     .helpCommand(false) // commander's own prints the general help for an unknown command
     .showHelpAfterError('(quern --help tells more)');
   for (const command of [

@@ -1,11 +1,16 @@
 // The load generator against a small server of known times.
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { nextArrival, parseLength, randomOf } from '../src/bench/serve/draw.js';
 import { figuresOf } from '../src/bench/serve/figures.js';
 import { type LoadOptions, sendLoad } from '../src/bench/serve/load.js';
+import { quern } from './cli.js';
 
 interface Body {
+  readonly model?: string;
   readonly messages?: readonly { readonly content: string }[];
   readonly prompt?: string;
   readonly max_tokens: unknown;
@@ -167,4 +172,51 @@ test('lengths and arrivals', () => {
   const random = randomOf(4);
   const waits = Array.from({ length: 4000 }, () => nextArrival(20, random));
   expect(waits.reduce((sum, wait) => sum + wait, 0) / 4000).toBeCloseTo(50, -1);
+});
+
+describe('quern bench serve', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'quern-load-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const few = ['--requests', '2', '--prompt-tokens', '4', '--output-tokens', '2'];
+
+  test('--model, --json, --svg and --seed are its own, though bench has options of these names', async () => {
+    const bodies: Body[] = [];
+    using server = await serving((body, response) => {
+      bodies.push(body);
+      void answer(body, response, 0);
+    });
+    const svg = join(folder, 'load.svg');
+    const run = (seed: string) =>
+      quern(['bench', 'serve', server.url, ...few, '--model', 'm', '--json', '--svg', svg, '--seed', seed]);
+    const { code, stdout } = await run('1');
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ requests: 2, ends: { ok: 2 } });
+    expect(bodies.map(({ model }) => model)).toEqual(['m', 'm']);
+    expect(readFileSync(svg, 'utf8')).toMatch(/^<svg/);
+    await run('2');
+    const prompts = new Set(bodies.map(({ messages }) => messages![0]!.content));
+    expect(prompts.size).toBe(4);
+  });
+
+  test('no success: the figures, one message, status 1', async () => {
+    using server = await serving((_, response) => response.writeHead(500).end());
+    const { code, stdout, stderr } = await quern(['bench', 'serve', server.url, ...few, '--json']);
+    expect([code, JSON.parse(stdout).ends]).toEqual([1, { 'status 500': 2 }]);
+    expect(stderr).toMatch(/^quern: none of 2 requests succeeded: status 500 \(NO_ANSWER\)$/m);
+    using refusing = await serving((body, response) => void answer(body, response, 0));
+    expect((await quern(['bench', 'serve', refusing.url, ...few, '--malformed', '1'])).code).toBe(0);
+  });
+
+  test.each([
+    [['bench', 'serve', 'nosuch'], /argument 'url'.*it must be an http or https URL/],
+    [['bench', 'serve', 'file:///x'], /it must be an http or https URL/],
+    [['bench', 'serve', 'localhost:8080'], /it must be an http or https URL/],
+    [['bench', '--model', 'm', 'serve', 'http://x'], /--model stands before serve/],
+    [['bench', 'serve'], /missing required argument 'url'/],
+  ])('%j is a usage error', async (args, says) => {
+    const { code, stdout, stderr } = await quern(args);
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toMatch(/^error: /);
+    expect(stderr).toMatch(says);
+  });
 });

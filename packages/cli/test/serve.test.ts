@@ -1,4 +1,5 @@
-import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
 import { modelName } from '../src/serve/model-name.js';
 import { quern, start } from './cli.js';
 
@@ -13,16 +14,16 @@ const freePort = (): Promise<number> =>
     });
   });
 
-async function untilReady(url: string): Promise<void> {
+async function untilReady(url: string, wanted = 200): Promise<void> {
   for (let tries = 0; tries < 400; tries++) {
     const isReady = await fetch(`${url}/ready`).then(
-      ({ ok }) => ok,
+      ({ status }) => status === wanted,
       () => false,
     );
     if (isReady) return;
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
-  throw new Error(`${url} does not answer`);
+  throw new Error(`${url}/ready does not answer with ${wanted}`);
 }
 
 test.each(['SIGTERM', 'SIGINT'] as const)(
@@ -92,6 +93,44 @@ test('faults end serve with one message', async () => {
   expect((await quern(['serve', 'nosuch'])).stderr).toMatch(/nosuch/);
   expect((await quern(['serve', 'demo', '--draft-max', '3'])).stderr).toMatch(/give --lookup or --draft/);
   expect((await quern(['serve', 'demo', '--port', 'x'])).stderr).toMatch(/whole number/);
+}, 60_000);
+
+test.each([
+  [['--api-key='], /--api-key must be a key, not empty/],
+  [['--api-key', 'good', '--api-key', ''], /--api-key must be a key, not empty/],
+  [['--adapter', 'a=x', '--adapter', 'a=y'], /there is an adapter 'a' already/],
+  [['--adapter', '/x/poet', '--adapter', '/y/poet.gguf'], /there is an adapter 'poet' already/],
+  [['--adapter-folder', '/no/such/folder'], /there is no folder \/no\/such\/folder/],
+  [['--adapter-folder', process.execPath], /there is no folder/],
+  [['--cors', 'foo'], /--cors is foo; it must be '\*' or an origin: scheme:\/\/host/],
+  [
+    ['--cors', 'https://x.org', '--cors', 'https://y.org/page'],
+    /--cors is https:\/\/y.org\/page; it must be/,
+  ],
+  [['--port', '99999'], /it must be a whole number from 0 to 65535/],
+  [['--request-timeout', '9999999'], /it must be a whole number from 1 to 2147483/],
+])('serve %j is a usage error', async (flags, says) => {
+  const { code, stdout, stderr } = await quern(['serve', 'demo', ...flags]);
+  expect([code, stdout]).toEqual([1, '']);
+  expect(stderr).toMatch(/^error: /);
+  expect(stderr).toMatch(says);
+});
+
+test('while requests run after SIGTERM, /ready is 503; a second SIGTERM ends at once', async () => {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const server = start(['serve', 'demo', '--port', String(port), '--no-log']);
+  await untilReady(url);
+  const socket = connect(port, '127.0.0.1').on('error', () => {});
+  const head = ['POST /v1/completions HTTP/1.1', 'host: x', 'content-length: 99', 'expect: 100-continue'];
+  socket.write(`${head.join('\r\n')}\r\n\r\n`);
+  await once(socket, 'data'); // the request has begun; its body never comes
+  server.kill('SIGTERM');
+  await untilReady(url, 503);
+  server.kill('SIGTERM');
+  const { code, stderr } = await server.finished;
+  expect(code).toBe(143);
+  expect(stderr).toContain('waiting for 1 running requests');
 }, 60_000);
 
 test('names of models', () => {

@@ -3,6 +3,14 @@ import { ApiError } from './errors.js';
 const tooLarge = (most: number): ApiError =>
   new ApiError(413, `the body has more than ${most} bytes`, null, 'body_too_large');
 
+/** @throws ApiError 415 for a compressed body */
+export function needPlainBody(request: Request): void {
+  const encoding = request.headers.get('content-encoding') ?? 'identity';
+  if (/^identity$/i.test(encoding.trim())) return;
+  const message = `the body is encoded (content-encoding: ${encoding}): send it without compression`;
+  throw new ApiError(415, message, null, 'bad_content_encoding');
+}
+
 /**
  * The request with a body of at most `most` bytes: more makes reading it fail.
  * @throws ApiError 413 where its length says so

@@ -2,13 +2,13 @@ import { QuernError } from '@quern/core';
 import { type Context, Hono } from 'hono';
 import { cors } from 'hono/cors';
 import { Access } from './access.js';
-import { limitBody } from './body-limit.js';
+import { limitBody, needPlainBody } from './body-limit.js';
 import { Calls } from './calls.js';
 import type { Call, ServerContext } from './context.js';
 import { ApiError, toApiError } from './errors.js';
 import { Metrics } from './metrics.js';
 import { generators } from './models.js';
-import { defaults, type HandlerOptions } from './options.js';
+import { defaults, type HandlerOptions, handlerSchema, needOptions } from './options.js';
 import { loadAdapter, unloadAdapter } from './routes/adapters.js';
 import { audio } from './routes/audio.js';
 import { chatCompletions } from './routes/chat-completions.js';
@@ -60,8 +60,14 @@ export interface Handler {
   drain(ms?: number): Promise<void>;
 }
 
-/** @throws RuntimeError BAD_OPTION where a model cannot have the drafts of `speculate` */
+/** @throws RuntimeError BAD_OPTION, also where a model cannot have the drafts of `speculate` */
 export function createHandler(options: HandlerOptions): Handler {
+  needOptions('createHandler', options, handlerSchema);
+  return handlerOf(options);
+}
+
+/** @param options checked */
+export function handlerOf(options: HandlerOptions): Handler {
   const { models, speculate } = options;
   if (speculate) for (const [, model] of generators(models)) model.needSpeculation(speculate);
   const context: ServerContext = { options, metrics: new Metrics(options.models), tracer: findTracer() };
@@ -80,7 +86,7 @@ function appOf(context: ServerContext, calls: Calls): Hono {
   const { options, metrics } = context;
   const access = new Access(options.apiKeys);
   const app = new Hono();
-  if (options.cors !== undefined) app.use(cors({ origin: options.cors as string | string[] }));
+  if (options.cors !== undefined) app.use(cors({ origin: allowedOrigins(options.cors) }));
   app.get('/', () => pageFile('index.html'));
   app.get('/page/:file', (c) => pageFile(c.req.param('file')));
   app.get('/health', () => Response.json({ status: 'ok' }));
@@ -107,12 +113,17 @@ function appOf(context: ServerContext, calls: Calls): Hono {
   return app;
 }
 
+/** hono takes '*' only where it stands alone. */
+function allowedOrigins(origins: string | readonly string[]): string | string[] {
+  const all = [origins].flat();
+  return all.includes('*') ? '*' : all;
+}
+
 function answerBy(route: Route, context: ServerContext, calls: Calls, mostBytes: number) {
   return async (c: Context): Promise<Response> => {
     const begin = performance.now();
     let status = 200;
     const { method, path } = c.req;
-    const tracer = await context.tracer;
     const note = (call: Call) => {
       endSpan(span, status, call.signal.aborted);
       context.options.log?.(
@@ -120,8 +131,9 @@ function answerBy(route: Route, context: ServerContext, calls: Calls, mostBytes:
       );
     };
     const call = calls.begin(c.req.raw.signal, note);
-    const span = beginSpan(tracer, method, path);
+    const span = beginSpan(await context.tracer, method, path);
     try {
+      needPlainBody(c.req.raw);
       const response = await route(limitBody(c.req.raw, mostBytes), context, call);
       if (!isStream(response)) call.end();
       return response;

@@ -1,3 +1,4 @@
+import { rules } from '@quern/core';
 import type { Embedder, Model, SpeculateOptions, SpeechModel } from '@quern/runtime';
 import { ApiError } from './errors.js';
 
@@ -14,6 +15,12 @@ interface Kinds {
 }
 
 export type ModelKindName = keyof Kinds;
+
+const methods = ['generate', 'embed', 'transcribe'] as const;
+
+/** By its methods, as `kindOf`. */
+export const isServedModel = (value: unknown): value is ServedModel =>
+  rules.isObject(value) && methods.some((name) => typeof value[name] === 'function');
 
 /** By its methods: a model may come from another copy of the runtime. */
 export function kindOf(model: ServedModel): ModelKindName {

@@ -1,5 +1,6 @@
-import type { SpeculateOptions } from '@quern/runtime';
-import type { ServedModels } from './models.js';
+import { checkOptions, type Rule, rules, type Schema } from '@quern/core';
+import { RuntimeError, type SpeculateOptions } from '@quern/runtime';
+import { isServedModel, type ServedModels } from './models.js';
 
 /** Receives one line of the log: a plain object, ready for JSON. */
 export type Log = (entry: Readonly<Record<string, unknown>>) => void;
@@ -7,9 +8,9 @@ export type Log = (entry: Readonly<Record<string, unknown>>) => void;
 export interface HandlerOptions {
   /** The models, by the names that clients use. The caller disposes them. */
   readonly models: ServedModels;
-  /** Keys that clients must send; default: none is needed. */
+  /** Keys that clients must send, one at least; default: none is needed. */
   readonly apiKeys?: readonly string[] | undefined;
-  /** Origins that browsers may call from; '*': all. Default: only pages of this server. */
+  /** Origins (`https://example.com`) that browsers may call from; '*': all. Default: only pages of this server. */
   readonly cors?: string | readonly string[] | undefined;
   /** Most bytes of a request's body; default 4 MiB, of audio 64 MiB. */
   readonly bodyBytes?: number | undefined;
@@ -24,8 +25,8 @@ export interface HandlerOptions {
    */
   readonly adapterFolder?: string | undefined;
   /**
-   * Drafts for the texts of all requests, where they are possible: not where a schema, a tool that must be called or
-   * log-probabilities are asked for. Default: none.
+   * Drafts for the texts of all requests, also of those with a schema, a tool that must be called or log-probabilities.
+   * An answer is the same as without drafts, or drawn from the same distribution. Default: none.
    */
   readonly speculate?: SpeculateOptions | undefined;
   /** Default: nothing is logged. */
@@ -50,3 +51,97 @@ export const defaults = {
   port: 8080,
   drainMs: 30_000,
 } as const;
+
+/** `setTimeout` fires at once for longer times. */
+const mostMs = 2 ** 31 - 1;
+const mostPort = 65_535;
+
+const models: Rule<ServedModels> = {
+  must: "an object with loaded models by their names, as in { demo: await loadModel('demo') }",
+  holds: (value): value is ServedModels =>
+    rules.isObject(value) && !Array.isArray(value) && Object.values(value).every(isServedModel),
+};
+
+/** Clients cannot send spaces at the ends of a header. */
+const key: Rule<string> = {
+  must: 'a key, not empty and without spaces around it',
+  holds: (value): value is string => typeof value === 'string' && value !== '' && value.trim() === value,
+};
+
+const keys: Rule<readonly string[]> = {
+  ...rules.listOf('keys', key, 1),
+  must:
+    'a list of keys, each not empty and without spaces around it; of an empty list no key would be accepted; ' +
+    'leave apiKeys out for an open server',
+};
+
+/** As browsers send it: in lower case, without a path. */
+const origin: Rule<string> = {
+  must: "'*' or an origin: scheme://host or scheme://host:port, in lower case, without a slash at the end",
+  holds: (value): value is string =>
+    typeof value === 'string' && /^(\*|[a-z][a-z\d+.-]*:\/\/[^\s/?#@*A-Z]+)$/.test(value),
+};
+
+const origins: Rule<string | readonly string[]> = {
+  ...rules.either(origin, rules.listOf('origins', origin)),
+  must: `${origin.must}, or a list of these`,
+};
+
+const address: Rule<string> = {
+  must: 'an address or name of this machine, as 127.0.0.1',
+  holds: (value): value is string => rules.path.holds(value),
+};
+
+/** What each option must be, and its default. */
+export const handlerSchema = {
+  models: { ...models, about: 'the models, by the names that clients use', required: true },
+  apiKeys: { ...keys, about: 'keys that clients must send', absent: 'none is needed' },
+  cors: { ...origins, about: "origins that browsers may call from; '*': all", absent: 'none' },
+  bodyBytes: { ...rules.whole(1), about: "most bytes of a request's body", byDefault: defaults.bodyBytes },
+  audioBytes: {
+    ...rules.whole(1),
+    about: 'most bytes of a body with sound',
+    byDefault: defaults.audioBytes,
+  },
+  requestMs: {
+    ...rules.whole(1, mostMs),
+    about: 'longest time of a request in milliseconds',
+    byDefault: defaults.requestMs,
+  },
+  requests: { ...rules.whole(1), about: 'most requests at a time', byDefault: defaults.requests },
+  adapterFolder: {
+    ...rules.path,
+    about: 'clients may load and unload LoRA adapters from this folder',
+    absent: 'they may not',
+  },
+  speculate: { ...rules.object, about: 'drafts for the texts of all requests', absent: 'none' },
+  log: { ...rules.callback, about: 'receives one object per request', absent: 'no log' },
+} as const satisfies Schema<HandlerOptions>;
+
+export const serveSchema = {
+  ...handlerSchema,
+  host: { ...address, about: 'address to listen on; 0.0.0.0: all', byDefault: defaults.host },
+  port: {
+    ...rules.whole(0, mostPort),
+    about: 'port to listen on; 0: any free port',
+    byDefault: defaults.port,
+  },
+  drainMs: {
+    ...rules.whole(0, mostMs),
+    about: 'most milliseconds that running requests have when the server closes',
+    byDefault: defaults.drainMs,
+  },
+} as const satisfies Schema<ServeOptions>;
+
+const badOption = (message: string) => new RuntimeError('BAD_OPTION', message);
+
+/** @throws RuntimeError BAD_OPTION; its message never has a key */
+export function needOptions(
+  where: string,
+  options: unknown,
+  schema: typeof handlerSchema | typeof serveSchema,
+): void {
+  if (rules.isObject(options) && options.apiKeys !== undefined && !keys.holds(options.apiKeys))
+    throw badOption(`[${where}] apiKeys must be ${keys.must}`);
+  checkOptions(where, options, schema, badOption);
+}

@@ -1,18 +1,25 @@
 import { serve as listen, type ServerType } from '@hono/node-server';
-import { createHandler, type Handler } from './handler.js';
-import { defaults, type ServeOptions } from './options.js';
+import { type Handler, handlerOf } from './handler.js';
+import { defaults, needOptions, type ServeOptions, serveSchema } from './options.js';
 
 /** A server that listens. */
 export interface RunningServer extends Omit<Handler, 'drain'> {
   readonly url: string;
-  /** Takes no more requests, ends those under way (see `drainMs`), and closes. Closing twice is harmless. */
+  /**
+   * Ends the requests under way (see `drainMs`), and closes. Until then new requests get 503, as does /ready. Closing
+   * twice is harmless.
+   */
   close(): Promise<void>;
 }
 
-/** Listens. Rejects where the port is taken. */
-export function serve(options: ServeOptions): Promise<RunningServer> {
+/**
+ * Listens. Rejects where the port is taken.
+ * @throws RuntimeError BAD_OPTION
+ */
+export async function serve(options: ServeOptions): Promise<RunningServer> {
+  needOptions('serve', options, serveSchema);
   const { host = defaults.host, port = defaults.port } = options;
-  const handler = createHandler(options);
+  const handler = handlerOf(options);
   return new Promise((resolve, reject) => {
     const server = listen({ fetch: handler.fetch, hostname: host, port }, ({ port: bound }) => {
       server.off('error', reject);
@@ -24,6 +31,20 @@ export function serve(options: ServeOptions): Promise<RunningServer> {
   });
 }
 
+/** Time for the last bytes of the answers, and for connections that have not asked anything. */
+const lastMs = 1000;
+
+/** Refuses connections; those without an answer under way end at once. */
+async function closeServer(server: ServerType): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  if (!('closeAllConnections' in server)) return closed;
+  const idle = setInterval(() => server.closeIdleConnections(), 20);
+  const last = setTimeout(() => server.closeAllConnections(), lastMs);
+  await closed;
+  clearInterval(idle);
+  clearTimeout(last);
+}
+
 function running(
   server: ServerType,
   handler: Handler,
@@ -32,10 +53,8 @@ function running(
 ): RunningServer {
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
-    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     await handler.drain(drainMs);
-    if ('closeAllConnections' in server) server.closeAllConnections();
-    await closed;
+    await closeServer(server);
   };
   return {
     url,

@@ -1,7 +1,8 @@
 // Clients that go away, servers that close, limits.
 import { request } from 'node:http';
+import { connect, type Socket } from 'node:net';
 import type { Model } from '@quern/runtime';
-import { createHandler } from '../src/index.js';
+import { createHandler, type RunningServer } from '../src/index.js';
 import { json, loadDemo, post, serving, until } from './serving.js';
 
 let model: Model;
@@ -69,6 +70,43 @@ test('a closing server ends running requests and refuses new ones', async () => 
   expect(handler.running).toBe(0);
 });
 
+/** A request whose body is half sent: it runs until the rest comes. */
+async function halfSent(server: RunningServer): Promise<{ socket: Socket; rest: string }> {
+  const body = JSON.stringify({ prompt: 'Once', max_tokens: 3 });
+  const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
+  const head = ['POST /v1/completions HTTP/1.1', 'host: x', 'content-type: application/json'];
+  socket.write(`${[...head, `content-length: ${body.length}`].join('\r\n')}\r\n\r\n${body.slice(0, 9)}`);
+  await until(() => server.running === 1);
+  return { socket, rest: body.slice(9) };
+}
+
+test('a closing server listens until its requests have ended', async () => {
+  const server = await serving(model);
+  const { socket, rest } = await halfSent(server);
+  const ended = new Promise((resolve) => socket.on('close', resolve));
+  let answer = '';
+  socket.on('data', (data) => {
+    answer += data;
+  });
+  const closed = server.close();
+  const status = async (path: string) => (await fetch(`${server.url}${path}`)).status;
+  expect([await status('/ready'), await status('/health')]).toEqual([503, 200]);
+  const refused = await post(`${server.url}/v1/completions`, { prompt: 'Once' });
+  expect([refused.status, (await json(refused)).error.code]).toEqual([503, 'shutting_down']);
+  socket.write(rest);
+  await Promise.all([closed, ended]);
+  expect(answer).toMatch(/^HTTP\/1\.1 200.*"completion_tokens":3/s);
+  await expect(fetch(`${server.url}/health`)).rejects.toThrow();
+});
+
+test('a connection that asks nothing does not hold a closing server', async () => {
+  const server = await serving(model);
+  const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
+  const ended = new Promise((resolve) => socket.on('close', resolve));
+  await new Promise((resolve) => socket.on('connect', resolve));
+  await Promise.all([server.close(), ended]);
+});
+
 test('a drain with a limit aborts what is left', async () => {
   const handler = createHandler({ models: { demo: model } });
   const body = JSON.stringify({ ...chat, stream: true });
@@ -116,6 +154,19 @@ test('bodies that are too large, with and without a length', async () => {
   const chunked = await fetch(url, { method: 'POST', headers, body: parts, duplex: 'half' } as RequestInit);
   for (const response of [counted, chunked])
     expect([response.status, (await json(response)).error.code]).toEqual([413, 'body_too_large']);
+  await server.close();
+});
+
+test.each(['gzip', 'br', 'deflate, gzip'])('a body in %s: 415', async (encoding) => {
+  const server = await serving(model);
+  const headers = { 'content-encoding': encoding };
+  const refused = await post(`${server.url}/v1/completions`, { prompt: 'Once' }, headers);
+  const { error } = await json(refused);
+  expect([refused.status, error.code]).toEqual([415, 'bad_content_encoding']);
+  expect(error.message).toContain(`content-encoding: ${encoding}`);
+  const identity = { 'content-encoding': 'Identity' };
+  const plain = await post(`${server.url}/v1/completions`, { prompt: 'Once', max_tokens: 1 }, identity);
+  expect(plain.status).toBe(200);
   await server.close();
 });
 

@@ -125,6 +125,14 @@ test('structured output: json_schema and json_object', async () => {
   });
 });
 
+test.each(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', null] as const)(
+  'reasoning_effort %s is accepted',
+  async (reasoning_effort) => {
+    const { choices } = await client.chat.completions.create({ ...ask, reasoning_effort });
+    expect(choices).toHaveLength(1);
+  },
+);
+
 test('completions: texts, token ids, several prompts, echo', async () => {
   const options = { model: 'demo', temperature: 0, max_tokens: 5 };
   const { choices, usage } = await client.completions.create({
@@ -163,6 +171,7 @@ describe('errors have OpenAI’s shape', () => {
       'invalid_value',
     ],
     ['an unknown parameter', { temprature: 1 }, 400, 'temprature', 'unknown_parameter'],
+    ['an unknown effort', { reasoning_effort: 'much' }, 400, 'reasoning_effort', 'invalid_value'],
     ['a wrong type', { temperature: 'hot' }, 400, 'temperature', 'invalid_value'],
     [
       'an image',
@@ -176,6 +185,21 @@ describe('errors have OpenAI’s shape', () => {
       status,
       param,
       code,
+    });
+  });
+
+  test.each(['%zz', 'none', 'a%2Fb'])('the unknown model %s', async (name) => {
+    const headers = { authorization: 'Bearer secret' };
+    const response = await fetch(`${server.url}/v1/models/${name}`, { headers });
+    expect([response.status, (await json(response)).error.code]).toEqual([404, 'model_not_found']);
+  });
+
+  test.each([false, true])('echo with logprobs, stream: %p', async (stream) => {
+    const both = { model: 'demo', prompt: 'Once', echo: true, logprobs: 0, stream };
+    await expect(client.completions.create(both)).rejects.toMatchObject({
+      status: 400,
+      param: 'logprobs',
+      message: expect.stringContaining('not supported'),
     });
   });
 

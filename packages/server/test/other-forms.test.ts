@@ -51,11 +51,31 @@ describe('Anthropic’s messages', () => {
     );
   });
 
+  test('the stop sequence that ended the answer, whole and streamed', async () => {
+    const [block] = (await client().messages.create(ask)).content;
+    const stop = (block as { text: string }).text.slice(4, 8);
+    const stopping = { ...ask, stop_sequences: ['never seen', stop] };
+    const ended = { stop_reason: 'stop_sequence', stop_sequence: stop };
+    expect(await client().messages.create(stopping)).toMatchObject(ended);
+    expect(await client().messages.stream(stopping).finalMessage()).toMatchObject(ended);
+  });
+
   test('the number of tokens of a prompt', async () => {
     const { max_tokens: _, temperature: __, ...prompt } = ask;
     const { input_tokens } = await client().messages.countTokens(prompt);
     const { usage } = await client().messages.create(ask);
     expect(input_tokens).toBe(usage.input_tokens + usage.cache_read_input_tokens!);
+  });
+
+  test('a prefill is refused', async () => {
+    const begun = { role: 'assistant' as const, content: 'Once' };
+    for (const stream of [false, true])
+      await expect(
+        client().messages.create({ ...ask, stream, messages: [...ask.messages, begun] }),
+      ).rejects.toMatchObject({
+        status: 400,
+        error: { error: { message: expect.stringContaining('prefills are not supported') } },
+      });
   });
 
   test('errors have Anthropic’s shape', async () => {
@@ -87,12 +107,17 @@ describe('OpenAI’s responses', () => {
       incomplete_details: { reason: 'max_output_tokens' },
       usage: { output_tokens: 12 },
     });
+    expect(response.output).toMatchObject([{ type: 'message', status: 'incomplete' }]);
     const types: string[] = [];
     let text = '';
     for await (const event of await client().responses.create({ ...ask, stream: true })) {
       expect(event.sequence_number).toBe(types.length);
       types.push(event.type);
       if (event.type === 'response.output_text.delta') text += event.delta;
+      if (event.type === 'response.output_item.done')
+        expect(event.item).toMatchObject({ status: 'incomplete' });
+      if (event.type === 'response.incomplete')
+        expect(event.response.output).toMatchObject([{ status: 'incomplete' }]);
     }
     expect(text).toBe(response.output_text);
     expect(types.filter((type) => !type.endsWith('delta'))).toEqual([
@@ -114,7 +139,7 @@ describe('OpenAI’s responses', () => {
       required: ['n'],
       additionalProperties: false,
     };
-    const { output_text } = await client().responses.create({
+    const { output, output_text } = await client().responses.create({
       ...ask,
       max_output_tokens: 40,
       input: [
@@ -125,12 +150,21 @@ describe('OpenAI’s responses', () => {
       text: { format: { type: 'json_schema', name: 'n', schema } },
     });
     expect(JSON.parse(output_text)).toEqual({ n: expect.any(Number) });
+    expect(output).toMatchObject([{ type: 'message', status: 'completed' }]);
   });
 
   test('instructions that the template would not show are refused', async () => {
     await expect(client().responses.create({ ...ask, instructions: 'Be brief.' })).rejects.toMatchObject({
       status: 400,
       message: expect.stringContaining('ignores system messages'),
+    });
+  });
+
+  test('an unknown effort is refused', async () => {
+    const reasoning = { effort: 'much' as 'low' };
+    await expect(client().responses.create({ ...ask, reasoning })).rejects.toMatchObject({
+      status: 400,
+      param: 'reasoning.effort',
     });
   });
 

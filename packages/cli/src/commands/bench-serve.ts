@@ -1,11 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { BenchError } from '../bench/error.js';
 import { type Length, parseLength } from '../bench/serve/draw.js';
-import { figuresOf } from '../bench/serve/figures.js';
+import { figuresOf, type LoadFigures } from '../bench/serve/figures.js';
 import { sendLoad } from '../bench/serve/load.js';
 import { loadChart, showLoad } from '../bench/serve/show.js';
 import { parserOf } from '../options.js';
 import { wholeOption } from '../serve/whole-option.js';
+import { count } from '../terminal/count.js';
 import { interruptible } from '../terminal/interrupt.js';
 import { say } from '../terminal/report.js';
 import { write, writeJson } from '../terminal/write.js';
@@ -43,10 +45,24 @@ const numberFrom = (least: number, most = Number.POSITIVE_INFINITY) =>
     holds: (value: unknown): value is number => typeof value === 'number' && value >= least && value <= most,
   });
 
+function address(text: string): string {
+  if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text;
+  throw new InvalidArgumentError('it must be an http or https URL, as http://127.0.0.1:8080.');
+}
+
+/** In `quern bench --model m serve URL` the model would be without effect. */
+function needOptionsHere(command: Command): void {
+  const { parent } = command;
+  const stray = parent?.options.find((each) => parent.getOptionValueSource(each.attributeName()) === 'cli');
+  if (stray)
+    command.error(`error: ${stray.long} stands before serve: the options of bench serve stand after it`);
+}
+
 /** The address with '/v1' at its end. */
 const apiOf = (url: string): string => `${url.replace(/\/+$/, '').replace(/\/v1$/, '')}/v1`;
 
-async function load(url: string, flags: LoadFlags): Promise<void> {
+async function load(url: string, flags: LoadFlags, command: Command): Promise<void> {
+  needOptionsHere(command);
   const { model, apiKey: key, completions = false, sharedPrefix: sharedTokens, rate, ...rest } = flags;
   const target = { url: apiOf(url), model, key, chat: !completions };
   await interruptible(async (signal) => {
@@ -57,7 +73,15 @@ async function load(url: string, flags: LoadFlags): Promise<void> {
     else await write(showLoad(figures));
     if (flags.svg !== undefined) writeFileSync(flags.svg, loadChart(figures));
     signal.throwIfAborted();
+    needSuccess(figures);
   });
+}
+
+/** Malformed requests that were refused, and clients that left, ended as planned. @throws BenchError NO_ANSWER */
+function needSuccess({ ends, requests }: LoadFigures): void {
+  if (['ok', 'refused', 'left'].some((end) => end in ends)) return;
+  const [first] = Object.keys(ends);
+  throw new BenchError('NO_ANSWER', `none of ${count(requests, 'request')} succeeded: ${first}`);
 }
 
 const option = (flags: string, about: string, parse: (text: string) => unknown): Option =>
@@ -66,7 +90,7 @@ const option = (flags: string, about: string, parse: (text: string) => unknown):
 export const benchServeCommand = (): Command =>
   new Command('serve')
     .description('send a load to a server with OpenAI’s API, and measure its latencies')
-    .argument('<url>', 'http://127.0.0.1:8080')
+    .argument('<url>', 'http://127.0.0.1:8080', address)
     .option('--model <name>', 'the model’s name; default: the server’s only one')
     .option('--api-key <key>')
     .option('--completions', 'ask /v1/completions instead of /v1/chat/completions')

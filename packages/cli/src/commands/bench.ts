@@ -301,5 +301,6 @@ export const benchCommand = (): Command =>
     .option('--force', 'overwrite the file of --make or --svg')
     .option('--json', 'print one JSON object')
     .option('--svg <file>', 'also draw a chart')
+    .enablePositionalOptions() // options after 'serve' are of serve, also where both have one of this name
     .addCommand(benchServeCommand())
     .action(bench);

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import {
   type Embedder,
   loadEmbedder,
@@ -40,6 +41,7 @@ type AnyModel = Model | Embedder | SpeechModel;
 
 async function serve(paths: string[], given: ServeFlags, command: Command): Promise<void> {
   needSpeculationFlags(given, command);
+  await needServerFlags(given, command);
   const flags = await resolveTemplate(given, command);
   if (flags.adapter && paths.length > 1)
     command.error('error: --adapter needs one model: adapters belong to the model they were trained on');
@@ -60,13 +62,30 @@ async function serve(paths: string[], given: ServeFlags, command: Command): Prom
   }
 }
 
+/** Before models load, which may take long. */
+async function needServerFlags(
+  { apiKey, cors = [], adapterFolder }: ServeFlags,
+  command: Command,
+): Promise<void> {
+  const { serveSchema } = await import('@quern/server'); // other commands start without it
+  if (apiKey && !serveSchema.apiKeys.holds(apiKey))
+    command.error('error: --api-key must be a key, not empty and without spaces around it');
+  for (const origin of cors)
+    if (!serveSchema.cors.holds(origin))
+      command.error(`error: --cors is ${origin}; it must be ${serveSchema.cors.must}`);
+  if (adapterFolder !== undefined && !isFolder(adapterFolder))
+    command.error(`error: --adapter-folder: there is no folder ${adapterFolder}`);
+}
+
+const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+
 async function listen(
   models: Record<string, AnyModel>,
   flags: ServeFlags,
   speculate: SpeculateOptions | undefined,
   command: Command,
 ): Promise<RunningServer> {
-  const { serve: begin } = await import('@quern/server'); // other commands start without it
+  const { serve: begin } = await import('@quern/server');
   try {
     return await begin({ ...serverOptions(models, flags), ...(speculate && { speculate }) });
   } catch (error) {
@@ -113,17 +132,21 @@ async function untilStopped(server: RunningServer, signal: AbortSignal): Promise
   await server.close();
 }
 
+const mostPort = 65_535;
+/** Of timers: 2^31 − 1 ms. */
+const mostSeconds = 2_147_483;
+
 export const serveCommand = (): Command =>
   withNamedAdapters(withSpeculation(withChatTemplate(withStoredCache(withLoading(new Command('serve'))))))
     .description('serve models over HTTP, compatible with OpenAI’s API')
     .argument('<model...>')
     .option('--host <address>', 'address to listen on; 0.0.0.0: all', '127.0.0.1')
-    .addOption(wholeOption('--port <n>', 'port to listen on; 0: any free one', 0).default(8080))
+    .addOption(wholeOption('--port <n>', 'port to listen on; 0: any free one', 0, mostPort).default(8080))
     .option('--api-key <key>', 'key that clients must send; may be repeated', list)
     .option('--cors <origin>', 'origin that browsers may call from; *: all; may be repeated', list)
     .addOption(wholeOption('--sequences <n>', 'room in the cache, in contexts', 1).default(8))
     .addOption(wholeOption('--max-queue <n>', 'most requests that wait for room; more get status 429', 0))
-    .addOption(wholeOption('--request-timeout <s>', 'most seconds of a request', 1))
+    .addOption(wholeOption('--request-timeout <s>', 'most seconds of a request', 1, mostSeconds))
     .option('--adapter-folder <path>', 'let clients load adapters from this folder')
     .option('--no-log', 'no line of JSON per request on stderr')
     .action(serve);

@@ -16,8 +16,11 @@ export interface Block {
 export type BlockEvent =
   | { readonly type: 'open'; readonly block: Block }
   | { readonly type: 'delta'; readonly block: Block; readonly text: string }
-  | { readonly type: 'close'; readonly block: Block }
+  | { readonly type: 'close'; readonly block: Block; readonly isCut: boolean }
   | { readonly type: 'end'; readonly blocks: readonly Block[]; readonly result: GenerationResult };
+
+/** Whether an answer ended before the model ended it. */
+export const isCut = ({ reason }: GenerationResult): boolean => reason === 'length' || reason === 'context';
 
 /** Parts the events of an answer into blocks. */
 export async function* blocksOf(
@@ -27,7 +30,8 @@ export async function* blocksOf(
   let open: Block | undefined;
   for await (const event of events) {
     const next = opens(event, open);
-    if (open && (next || event.type === 'end')) yield { type: 'close', block: open };
+    if (open && (next || event.type === 'end'))
+      yield { type: 'close', block: open, isCut: event.type === 'end' && isCut(event.result) };
     if (next) {
       open = { ...next, index: blocks.length, text: '' };
       blocks.push(open);

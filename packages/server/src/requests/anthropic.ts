@@ -1,5 +1,6 @@
 import type { ChatMessage, ChatOptions } from '@quern/runtime';
 import { z } from 'zod';
+import { badField } from '../errors.js';
 import { modelName, orNull, stream, whole } from './fields.js';
 import { described } from './tools.js';
 
@@ -79,6 +80,12 @@ export const messagesRequest = z.strictObject({
 
 export type CountRequest = z.output<typeof countRequest>;
 export type MessagesRequest = z.output<typeof messagesRequest>;
+
+/** A prefill: an answer's beginning, which templates would show as a finished turn. @throws ApiError 400 */
+export function needNoPrefill({ messages }: MessagesRequest): void {
+  if (messages.at(-1)!.role === 'assistant')
+    throw badField('messages', 'the last message is of the assistant: prefills are not supported');
+}
 
 const join = (content: string | readonly { readonly text: string }[] | undefined): string =>
   typeof content === 'string' ? content : (content ?? []).map((each) => each.text).join('');

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { badField } from '../errors.js';
 import {
   harmless,
   maxTokens,
@@ -40,4 +41,12 @@ export type CompletionRequest = z.output<typeof completionRequest>;
 export function promptsOf({ prompt }: CompletionRequest): readonly (string | readonly number[])[] {
   if (typeof prompt === 'string') return [prompt];
   return typeof prompt[0] === 'number' ? [prompt as number[]] : (prompt as (string | number[])[]);
+}
+
+/** @throws ApiError 400 for fields that do not fit together */
+export function needFitting({ best_of, n: answers = 1, echo, logprobs }: CompletionRequest): void {
+  if ((best_of ?? answers) !== answers)
+    throw badField('best_of', 'best_of must equal n: other answers are not ranked here');
+  if (echo && logprobs !== undefined)
+    throw badField('logprobs', 'logprobs with echo is not supported: a prompt has no log-probabilities here');
 }

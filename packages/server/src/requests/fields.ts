@@ -38,6 +38,9 @@ export const sampling = {
   priority: orNull(z.number()),
 };
 
+/** OpenAI's values; they change nothing here. */
+export const reasoningEffort = orNull(z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh']));
+
 export const n = orNull(whole(1, 128));
 export const stream = orNull(z.boolean());
 export const streamOptions = orNull(

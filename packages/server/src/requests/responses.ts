@@ -1,6 +1,16 @@
 import type { ChatMessage, StructuredOptions } from '@quern/runtime';
 import { z } from 'zod';
-import { harmless, maxTokens, modelName, notSupported, orNull, sampling, stream, whole } from './fields.js';
+import {
+  harmless,
+  maxTokens,
+  modelName,
+  notSupported,
+  orNull,
+  reasoningEffort,
+  sampling,
+  stream,
+  whole,
+} from './fields.js';
 
 import { flatToolFields } from './tools.js';
 
@@ -61,7 +71,7 @@ export const responsesRequest = z.strictObject({
   stream,
   stream_options: z.unknown().optional(),
   text: orNull(z.object({ format: format.optional(), verbosity: z.unknown().optional() })),
-  reasoning: z.unknown().optional(),
+  reasoning: orNull(z.looseObject({ effort: reasoningEffort })),
   include: z.unknown().optional(),
   truncation: orNull(z.literal('disabled', { error: 'a prompt is never cut: leave truncation out' })),
   background: orNull(z.literal(false, { error: 'answers are not stored: leave background out' })),

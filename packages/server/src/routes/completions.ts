@@ -6,9 +6,8 @@ import { textLogprobs } from '../chat/logprobs.js';
 import { continuation, type TurnEvent, turn } from '../chat/turn.js';
 import { finishReason, usageOf } from '../chat/usage.js';
 import type { Call, ServerContext } from '../context.js';
-import { badField } from '../errors.js';
 import { generatorFor, type NamedModel } from '../models.js';
-import { type CompletionRequest, completionRequest, promptsOf } from '../requests/completion.js';
+import { type CompletionRequest, completionRequest, needFitting, promptsOf } from '../requests/completion.js';
 import { samplingOptions } from '../requests/generate-options.js';
 import { needMaxTokens } from '../requests/max-tokens.js';
 import { parse, readJson } from '../requests/parse.js';
@@ -29,8 +28,7 @@ interface Head {
 /** POST /v1/completions */
 export async function completions(request: Request, context: ServerContext, call: Call): Promise<Response> {
   const body = parse(completionRequest, await readJson(request));
-  if ((body.best_of ?? body.n ?? 1) !== (body.n ?? 1))
-    throw badField('best_of', 'best_of must equal n: other answers are not ranked here');
+  needFitting(body);
   const served = generatorFor(context.options, body.model);
   const turns = turnsOf(body, served, context, call);
   const head = { id: `cmpl-${randomUUID()}`, created: Math.floor(Date.now() / 1000), model: served.name };
@@ -66,15 +64,12 @@ async function whole(
   noted: boolean,
 ) {
   const answers = await collect(turns);
-  const choices = answers.map(({ text, logprobs, result }, index) => {
-    const echoed = before[index] ?? '';
-    return {
-      index,
-      text: echoed + text,
-      logprobs: noted ? textLogprobs(model, logprobs, echoed.length) : null,
-      finish_reason: finishReason(result),
-    };
-  });
+  const choices = answers.map(({ text, logprobs, result }, index) => ({
+    index,
+    text: (before[index] ?? '') + text,
+    logprobs: noted ? textLogprobs(model, logprobs, 0) : null,
+    finish_reason: finishReason(result),
+  }));
   const usage = usageOf(answers.map(({ result }) => result));
   return { ...head, object: 'text_completion', choices, usage };
 }

@@ -10,6 +10,7 @@ import {
   countRequest,
   type MessagesRequest,
   messagesRequest,
+  needNoPrefill,
   toolsOf,
 } from '../requests/anthropic.js';
 import { needMaxTokens } from '../requests/max-tokens.js';
@@ -19,6 +20,7 @@ import { event, eventStream } from '../sse.js';
 /** POST /v1/messages, in Anthropic's form */
 export async function messages(request: Request, context: ServerContext, call: Call): Promise<Response> {
   const body = parse(messagesRequest, await readJson(request));
+  needNoPrefill(body);
   const served = generatorFor(context.options, body.model);
   needMaxTokens(body.max_tokens, served.model, 'max_tokens');
   const options = { ...optionsOf(body), signal: call.signal };
@@ -80,9 +82,9 @@ const reasons = {
   abort: 'max_tokens',
 } as const;
 
-function stopOf({ reason }: GenerationResult, blocks: readonly Block[]) {
+function stopOf({ reason, stop }: GenerationResult, blocks: readonly Block[]) {
   const calls = blocks.some(({ kind }) => kind === 'call');
-  return { stop_reason: calls ? 'tool_use' : reasons[reason], stop_sequence: null };
+  return { stop_reason: calls ? 'tool_use' : reasons[reason], stop_sequence: stop ?? null };
 }
 
 function show({ kind, id, name, text }: Block) {

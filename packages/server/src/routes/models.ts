@@ -29,9 +29,18 @@ export const listModels = ({ options }: ServerContext): Response =>
     ],
   });
 
+/** Text with a wrong escape ('%zz') stays as it is: no model has such a name. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 /** GET /v1/models/:name */
 export function showModel(context: Context, { options }: ServerContext): Response {
-  const name = decodeURIComponent(context.req.path.slice('/v1/models/'.length));
+  const name = decoded(context.req.path.slice('/v1/models/'.length));
   const { models } = options;
   if (Object.hasOwn(models, name)) return Response.json(describe(name, models[name]!));
   modelFor(models, 'generation', name); // throws 404

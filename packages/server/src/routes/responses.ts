@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { GenerationResult } from '@quern/runtime';
-import { type Block, type BlockEvent, blocksOf, wholeAnswer } from '../chat/blocks.js';
+import { type Block, type BlockEvent, blocksOf, isCut, wholeAnswer } from '../chat/blocks.js';
 import { answer, type TurnEvent, turn } from '../chat/turn.js';
 import type { Call, ServerContext } from '../context.js';
 import { generatorFor } from '../models.js';
@@ -57,17 +57,14 @@ const headOf = (body: ResponsesRequest, model: string) => ({
 
 type Head = ReturnType<typeof headOf>;
 
-function ended(
-  head: Head,
-  blocks: readonly Block[],
-  { reason, promptTokens, cachedTokens, tokens }: GenerationResult,
-) {
-  const isCut = reason === 'length' || reason === 'context';
+function ended(head: Head, blocks: readonly Block[], result: GenerationResult) {
+  const { promptTokens, cachedTokens, tokens } = result;
+  const status = isCut(result) ? 'incomplete' : 'completed';
   return {
     ...head,
-    status: isCut ? 'incomplete' : 'completed',
-    incomplete_details: isCut ? { reason: 'max_output_tokens' } : null,
-    output: blocks.map((block) => item(head, block, 'completed')),
+    status,
+    incomplete_details: isCut(result) ? { reason: 'max_output_tokens' } : null,
+    output: blocks.map((block) => item(head, block, block === blocks.at(-1) ? status : 'completed')),
     usage: {
       input_tokens: promptTokens,
       input_tokens_details: { cached_tokens: cachedTokens },
@@ -78,14 +75,14 @@ function ended(
   };
 }
 
-/** A block as an item of the output. */
-function item(head: Head, block: Block, status: 'in_progress' | 'completed') {
+/** A block as an item of the output; 'incomplete': the last one of a cut answer. */
+function item(head: Head, block: Block, status: 'in_progress' | 'completed' | 'incomplete') {
   const id = idOf(head, block);
   const { kind, name, text } = block;
   if (kind === 'call') return { type: 'function_call', id, call_id: block.id, name, arguments: text, status };
   if (kind === 'thinking')
     return { type: 'reasoning', id, summary: [], content: [{ type: 'reasoning_text', text }], status };
-  const content = status === 'completed' ? [part(text)] : [];
+  const content = status === 'in_progress' ? [] : [part(text)];
   return { type: 'message', id, role: 'assistant', content, status };
 }
 
@@ -112,7 +109,6 @@ function eventsOf(each: BlockEvent, head: Head): Named[] {
   }
   const { block } = each;
   const at = { item_id: idOf(head, block), output_index: block.index };
-  const whole = { output_index: block.index, item: item(head, block, 'completed') };
   const content = { ...at, content_index: 0 };
   if (each.type === 'open')
     return [
@@ -143,7 +139,8 @@ function eventsOf(each: BlockEvent, head: Head): Named[] {
         ];
   if (block.kind === 'text')
     done.push(['response.content_part.done', { ...content, part: part(block.text) }]);
-  return [...done, ['response.output_item.done', whole]];
+  const whole = item(head, block, each.isCut ? 'incomplete' : 'completed');
+  return [...done, ['response.output_item.done', { output_index: block.index, item: whole }]];
 }
 
 const names = { text: 'output_text', thinking: 'reasoning_text', call: 'function_call_arguments' } as const;
