@@ -11,7 +11,6 @@ import {
   stream,
   whole,
 } from './fields.js';
-
 import { flatToolFields } from './tools.js';
 
 const part = z.union(
