@@ -5,7 +5,7 @@ import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const folder = fileURLToPath(new URL('../examples/', import.meta.url));
-const question = { messages: [{ role: 'user', content: 'Tell me a story.' }], max_tokens: 4 };
+const question = { messages: [{ role: 'user', content: 'Tell me a story.' }], max_tokens: 4, temperature: 0 };
 const story = /hedgehog.*\n40 tokens\n$/s;
 
 /** A Next application in one line: the route answers a request. */

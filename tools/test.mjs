@@ -12,6 +12,8 @@ const nativeTest = (name) => join(root, 'packages/backend-cpu/native/test', name
 
 const node = (...args) => run(process.execPath, args);
 const counts = { passed: 0, failed: 0, skipped: 0 };
+/** What failed, in words: printed again at the end, since the tail of a log is what is kept of it. */
+const failures = [];
 
 function count({ passed, failed, skipped = 0 }) {
   counts.passed += passed;
@@ -34,16 +36,28 @@ function jest() {
   ];
   const env = { QUERN_TEST: all ? 'all' : 'quick' };
   const { status } = run(process.execPath, [...args, ...jestArguments], { mayFail: true, env });
-  if (!existsSync(outputFile)) return count({ passed: 0, failed: 1 });
+  if (!existsSync(outputFile)) {
+    failures.push(`Jest ended with ${status} and wrote no results`);
+    return count({ passed: 0, failed: 1 });
+  }
   const results = JSON.parse(readFileSync(outputFile));
   rmSync(folder, { recursive: true });
   if (all) printSlowest(results.testResults);
   const failed = results.numFailedTests + results.numRuntimeErrorTestSuites;
+  failures.push(...failedSuites(results.testResults));
+  if (status !== 0 && failed === 0) failures.push(`Jest ended with ${status} though no test failed`);
   count({
     passed: results.numPassedTests,
     failed: status !== 0 && failed === 0 ? 1 : failed,
     skipped: results.numPendingTests + results.numTodoTests,
   });
+}
+
+/** The messages of suites that failed, each with the path of its file. */
+function failedSuites(suites) {
+  return suites
+    .filter(({ status }) => status === 'failed')
+    .map(({ name, message }) => `${relative(root, name)}\n${message}`);
 }
 
 /** The suites to look at when the whole takes too long. */
@@ -57,23 +71,13 @@ function printSlowest(suites) {
     console.log(`${seconds.toFixed(1).padStart(8)}  ${name}`);
 }
 
-function packedPackages() {
-  const { stdout, status } = run(process.execPath, ['tools/packed/test.mjs'], { mayFail: true, quiet: true });
-  const lines = String(stdout).trim().split('\n');
-  console.log(`   ${lines.join('\n')}`);
-  const [, passed = 0, failed = 1] = /(\d+) passed, (\d+) failed/.exec(lines.at(-1)) ?? [];
-  count({ passed: Number(passed), failed: Math.max(Number(failed), status === 0 ? 0 : 1) });
-}
-
-/** The programs of examples/, which use the built packages. */
-function examples() {
-  const { stdout, stderr, status } = run(process.execPath, ['tools/examples.mjs'], {
-    mayFail: true,
-    quiet: true,
-  });
-  const lines = String(stdout).trim();
-  console.log(`   ${lines}\n${stderr}`.trimEnd());
-  const [, passed = 0, failed = 1] = /(\d+) passed, (\d+) failed/.exec(lines) ?? [];
+/** A program of tools/ that prints what failed, then a line of counts. */
+function program(path) {
+  const { stdout, stderr, status } = run(process.execPath, [path], { mayFail: true, quiet: true });
+  const output = `${stdout}${stderr}`.trim();
+  console.log(`   ${output.replaceAll('\n', '\n   ')}`);
+  const [, passed = 0, failed = 1] = /(\d+) passed, (\d+) failed$/.exec(String(stdout).trim()) ?? [];
+  if (status !== 0) failures.push(`${path} ended with ${status}\n${output}`);
   count({ passed: Number(passed), failed: Math.max(Number(failed), status === 0 ? 0 : 1) });
 }
 
@@ -102,17 +106,25 @@ const parts = [
   ['build', () => build({ declarations: all })],
   ['generated files', generatedFiles],
   ['types', () => node('node_modules/typescript/bin/tsc', '-p', 'tsconfig.json')],
-  ['examples', examples],
+  ['examples', () => program('tools/examples.mjs')],
   ['native symbols', () => node('tools/check-native-symbols.mjs'), true],
   ['native tests', () => run('bash', [nativeTest('run.sh')], { quiet: true }), true],
   ['native tests on emulated Arm', emulatedArm, true, '1'],
   ['native tests with sanitizers', () => run('sh', [nativeTest('sanitize.sh'), 'address']), true, '0'],
   ['emulated GPU', emulatedGpu, true],
-  ['packed packages', packedPackages, true],
+  ['packed packages', () => program('tools/packed/test.mjs'), true],
   ['tests', jest],
 ];
 
 const seconds = {};
+
+/** A failure of many lines: the first of them. */
+function shortened(text, most = 60) {
+  const lines = text.trim().split('\n');
+  return [...lines.slice(0, most), ...(lines.length > most ? ['…'] : [])]
+    .map((line) => `  ${line.slice(0, 500)}`)
+    .join('\n');
+}
 
 function timed(name, act) {
   console.log(`── ${name}`);
@@ -135,5 +147,7 @@ for (const [name, act, exhaustive, draw = process.env.QUERN_DRAW] of parts)
 
 console.log('\nSeconds:');
 for (const [name, time] of Object.entries(seconds)) console.log(`${time}  ${name}`);
+if (failures.length > 0) console.log('\nFailed:');
+for (const failure of failures) console.log(shortened(failure));
 console.log(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
 process.exitCode = counts.failed === 0 && counts.passed > 0 ? 0 : 1;

@@ -130,7 +130,7 @@ export const apiCases = (packages, folder) => ({
     const response = await fetch(`${server.url}/v1/chat/completions`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ messages: [{ role: 'user', content: 'Hi' }], max_tokens: 3 }),
+      body: JSON.stringify({ messages: [{ role: 'user', content: 'Hi' }], max_tokens: 3, temperature: 0 }),
     });
     assert.equal((await response.json()).usage.completion_tokens, 3);
     await server.close();
@@ -140,7 +140,7 @@ export const apiCases = (packages, folder) => ({
     const model = await packages.runtime.loadModel('demo', { context: 64, chatTemplate: 'chatml' });
     const quern = packages.aiProvider.createQuern({ models: { demo: model } });
     const prompt = [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }];
-    const { usage } = await quern('demo').doGenerate({ prompt, maxOutputTokens: 3 });
+    const { usage } = await quern('demo').doGenerate({ prompt, maxOutputTokens: 3, temperature: 0 });
     assert.equal(usage.outputTokens.total, 3);
     assert.throws(() => quern('none'), { name: 'AI_NoSuchModelError' });
     model.dispose();
