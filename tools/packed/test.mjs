@@ -80,12 +80,13 @@ async function run(command, args, { cwd = app, env = {}, timeout = 120_000 } = {
   return { stdout, stderr };
 }
 
+const installTime = 600_000; // ms; registries may be slow
+
 const npmInstall = (origin, args, options) =>
-  run(
-    'npm',
-    ['install', '--no-audit', '--no-fund', '--prefer-offline', '--registry', origin, ...args],
-    options,
-  );
+  run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', '--registry', origin, ...args], {
+    timeout: installTime,
+    ...options,
+  });
 
 /** Runs a file of cases; each case prints a line. */
 async function runCases(kind, file) {
@@ -342,6 +343,7 @@ async function checkPnpm(origin) {
     await run('npx', ['--yes', packageManager, 'add', 'quern', '@quern/backend-cpu'], {
       cwd: folder,
       env: { HOME: process.env.HOME ?? home },
+      timeout: installTime,
     });
     const { stdout } = await run(
       join(folder, 'node_modules/.bin/quern'),
@@ -400,7 +402,6 @@ async function main() {
     await runCases('CommonJS', 'commonjs.cjs');
     await checkCommand();
     await checkCuda();
-    await checkMetal();
     await checkMetal();
     await checkBundles();
     await checkGuide();
