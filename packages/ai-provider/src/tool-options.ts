@@ -19,9 +19,9 @@ export function toolOptions({ tools = [], toolChoice }: LanguageModelV3CallOptio
   return { tools: { tools: functions.map(described), toolChoice: choiceOf(toolChoice) }, warnings };
 }
 
-const described = ({ name, description, inputSchema }: LanguageModelV3FunctionTool) => ({
+const described = ({ name, description, inputSchema, strict }: LanguageModelV3FunctionTool) => ({
   type: 'function' as const,
-  function: { name, ...(description !== undefined && { description }), parameters: inputSchema },
+  function: { name, ...(description !== undefined && { description }), parameters: inputSchema, strict },
 });
 
 const choiceOf = (choice: LanguageModelV3CallOptions['toolChoice']): ChatOptions['toolChoice'] =>

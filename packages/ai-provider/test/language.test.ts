@@ -1,7 +1,8 @@
 // generateText, streamText, structured output and tools of the AI SDK, over the demo model.
-import type { Model } from '@quern/runtime';
+import { loadModel, type Model } from '@quern/runtime';
 import { generateObject, generateText, jsonSchema, Output, stepCountIs, streamText, tool } from 'ai';
 import { z } from 'zod';
+import { writeScriptedModel } from '../../runtime/test/scripted-model.js';
 import { createQuern, type QuernProvider } from '../src/index.js';
 import { loadDemo } from './models.js';
 
@@ -190,6 +191,26 @@ describe('tools', () => {
     expect(steps).toHaveLength(2);
     expect(JSON.stringify(prompts[1])).toContain('rain in');
     expect(steps[1]!.usage.inputTokens).toBeGreaterThan(0);
+  });
+
+  test('strict: the input fits, though the model would write another', async () => {
+    const pieces = ['<tool_call>', '{"name": "weather"', ', "arguments": ', '{}', '} ', '</tool_call>'];
+    const path = await writeScriptedModel(pieces, { controls: ['</tool_call>', '<tool_call>'] });
+    const scripted = await loadModel(path, { backend: 'cpu' });
+    const inputOf = async (strict: boolean) => {
+      const { toolCalls } = await generateText({
+        model: createQuern({ models: { scripted } })('scripted'),
+        prompt: 'The weather?',
+        temperature: 0,
+        tools: {
+          weather: tool({ description: 'x', inputSchema: z.object({ city: z.enum(['Rome']) }), strict }),
+        },
+      });
+      return toolCalls.map(({ input }) => input);
+    };
+    expect(await inputOf(false)).toEqual([{}]);
+    expect(await inputOf(true)).toEqual([{ city: 'Rome' }]);
+    scripted.dispose();
   });
 
   test('tools of a provider, and examples, are warned of', async () => {

@@ -74,6 +74,18 @@ export class Matcher {
     this.automaton.trim();
   }
 
+  /**
+   * Goes on by bytes that are no whole token: the end of one that began before the grammar. Counts as one token. False,
+   * and stays as it is, if they do not fit.
+   */
+  acceptBytes(bytes: Uint8Array): boolean {
+    const next = this.behind(bytes);
+    if (next === DEAD) return false;
+    this.states.push(next);
+    this.automaton.trim();
+    return true;
+  }
+
   /** The bytes that must follow, whatever is sampled; at most `limit`. */
   forcedBytes(limit = 1024): Uint8Array {
     const bytes: number[] = [];
@@ -122,8 +134,12 @@ export class Matcher {
   private after(token: number): State {
     const bytes = this.vocabulary.bytesOf(token);
     if (this.vocabulary.endOfText.includes(token)) return this.isAccepting ? ENDED : DEAD;
+    return bytes.length === 0 ? DEAD : this.behind(bytes);
+  }
+
+  private behind(bytes: Uint8Array): State {
     let { state } = this;
-    if (state === ENDED || bytes.length === 0) return DEAD;
+    if (state === ENDED) return DEAD;
     for (const byte of bytes) {
       state = this.automaton.step(state, byte);
       if (state === DEAD) return DEAD;

@@ -7,6 +7,7 @@ import { type Range, utf8 } from './regex/utf8.js';
 import { Builder } from './schema/builder.js';
 import type { SchemaOptions } from './schema/compile-schema.js';
 import { Model } from './schema/model.js';
+import { PlainText } from './schema/plain-text.js';
 import { Strings } from './schema/strings.js';
 import { DONE, type Term, Terms } from './terms/terms.js';
 
@@ -17,6 +18,8 @@ export type Structure =
   | { readonly regex: string }
   /** JSON that fits a schema. */
   | { readonly schema: object | boolean }
+  /** A string that fits a schema, as it is: no quotes, no escapes. None of the texts `without` comes in it. */
+  | { readonly text: object | boolean; readonly without: readonly string[] }
   | { readonly sequence: readonly Structure[] }
   | { readonly oneOf: readonly Structure[] }
   /** `most` absent: any number. */
@@ -45,6 +48,7 @@ class Compiler {
     if ('literal' in structure) return this.literal(structure.literal);
     if ('regex' in structure) return this.pattern(structure.regex);
     if ('schema' in structure) return this.json(structure.schema);
+    if ('text' in structure) return this.text(structure.text, structure.without);
     const inner = (part: Structure): Term => this.term(part, depth + 1);
     if ('sequence' in structure)
       return structure.sequence.map(inner).reduceRight((tail, part) => this.terms.append(part, tail), DONE);
@@ -63,8 +67,18 @@ class Compiler {
   }
 
   private json(schema: object | boolean): Term {
-    const { unknownFormats = 'refuse', whiteSpace = 'single' } = this.options;
-    const model = new Model(schema, unknownFormats, this.strings);
-    return new Builder(model, whiteSpace, this.terms).root();
+    const { whiteSpace = 'single' } = this.options;
+    return new Builder(this.model(schema), whiteSpace, this.terms).root();
+  }
+
+  private text(schema: object | boolean, marks: readonly string[]): Term {
+    const regex = new PlainText(this.model(schema)).without(marks);
+    if (this.strings.emptiness.isEmpty(regex))
+      throw new GrammarError('UNSATISFIABLE', '/', 'no string fits the schema');
+    return this.terms.match(regex, DONE);
+  }
+
+  private model(schema: object | boolean): Model {
+    return new Model(schema, this.options.unknownFormats ?? 'refuse', this.strings);
   }
 }

@@ -229,4 +229,14 @@ describe('matchers', () => {
     expect(allowed(matcher)).toEqual(allowed(copy));
     expect(() => matcher.rollback(99)).toThrow('cannot take back');
   });
+
+  test('bytes that are no token', () => {
+    const matcher = grammar.matcher(vocabulary);
+    const accept = (text: string) => matcher.acceptBytes(new TextEncoder().encode(text));
+    expect([accept('['), matcher.length]).toEqual([false, 0]);
+    expect([accept('{"nam'), matcher.length]).toEqual([true, 1]);
+    expect(new TextDecoder().decode(matcher.forcedBytes())).toBe('e":"');
+    matcher.rollback(1);
+    expect(allowed(matcher)).toEqual(['{', '{"']);
+  });
 });

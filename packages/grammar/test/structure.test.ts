@@ -40,6 +40,40 @@ test('alternatives, repetitions, patterns', () => {
     expect([text, grammar.test(text)]).toEqual([text, false]);
 });
 
+describe('strings as they are', () => {
+  const grammar = (text: object | boolean, without = ['</p>', '</q>']) =>
+    compileStructure({ sequence: [{ literal: '<p>' }, { text, without }, { literal: '</p>' }] });
+  const fits = (it: ReturnType<typeof grammar>, text: string) => it.test(`<p>${text}</p>`);
+
+  test.each<[object | boolean, readonly string[], readonly string[]]>([
+    [{ type: 'string' }, ['', 'a "b"\\\n', 'ü😀', '<', '<</', '</p'], ['</p>', 'a</q>b', '</p></p>']],
+    [{ enum: ['a "b"', 'c', 5] }, ['a "b"', 'c'], ['', '5', '"c"', 'a \\"b\\"']],
+    [{ const: '</p>x' }, [], []],
+    [{ type: 'string', minLength: 2, maxLength: 3 }, ['ab', 'ü😀\n'], ['a', 'abcd', '']],
+    [{ type: 'string', pattern: '^[a-c"]+$', maxLength: 4 }, ['a"b', 'c'], ['d', 'a\\"', 'abcab', '']],
+    [{ type: 'string', pattern: '</' }, ['a</b', '</'], ['', 'a', '</p>']],
+    [{ type: 'string', format: 'date' }, ['2026-11-26'], ['2026-13-26', '"2026-11-26"']],
+    [{ type: 'string', not: { enum: ['no'] } }, ['yes', 'nothing', ''], ['no']],
+    [
+      { anyOf: [{ const: 'x' }, { type: 'string', minLength: 3 }, { type: 'integer' }] },
+      ['x', '123'],
+      ['12', 'y'],
+    ],
+  ])('%j', (schema, good, bad) => {
+    if (good.length === 0) expect(() => grammar(schema)).toThrow('no string fits');
+    else {
+      const it = grammar(schema);
+      for (const text of good) expect([text, fits(it, text)]).toEqual([text, true]);
+      for (const text of bad) expect([text, fits(it, text)]).toEqual([text, false]);
+    }
+  });
+
+  test('faults are named as in schemas', () => {
+    expect(() => grammar({ type: 'integer' })).toThrow('no string fits');
+    expect(() => grammar({ type: 'string', format: 'nosuch' })).toThrow(/nosuch/);
+  });
+});
+
 test('a mark that is one token of the vocabulary', () => {
   const bytes = [...'<cal>/{}":namedrgutsx 3,'].map((letter) => new TextEncoder().encode(letter));
   const texts = [...bytes, new TextEncoder().encode('<call>'), new Uint8Array(0)];

@@ -39,7 +39,7 @@ describeBrowser('the page', () => {
   const evaluate = (script: string): Promise<unknown> => page.evaluate(script);
   const has = (selector: string, wanted: RegExp) =>
     page.waitForFunction(`${wanted}.test(document.querySelector('${selector}')?.textContent ?? '')`, {
-      timeout: 10_000,
+      timeout: 30_000, // busy machines are slow
     });
   const set = (selector: string, value: string) =>
     evaluate(`document.querySelector('${selector}').value = ${JSON.stringify(value)}`);
@@ -92,6 +92,7 @@ describeBrowser('the page', () => {
     const tools = [{ type: 'function', function: { name: 'weather', parameters } }];
     await set('[name=tools]', JSON.stringify(tools));
     await set('[name=tool_choice]', 'required');
+    await set('[name=temperature]', '0');
     await set('[name=max_tokens]', '100');
     await page.type('#prompt', 'The weather?');
     await page.click('#send');

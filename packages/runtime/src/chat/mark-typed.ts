@@ -1,3 +1,4 @@
+import { escapeRegExp } from '../escape-regexp.js';
 import type { Text } from '../jinja/index.js';
 import type { Tokenizer } from '../tokenizer/index.js';
 
@@ -77,5 +78,3 @@ function findSpellings(tokenizer: Tokenizer): Spellings | undefined {
   const pattern = new RegExp(longestFirst.map(escapeRegExp).join('|'), 'g');
   return { pattern, longest: longestFirst[0]!.length };
 }
-
-const escapeRegExp = (text: string) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');

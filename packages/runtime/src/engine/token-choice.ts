@@ -20,9 +20,9 @@ export interface TokenChoice {
   readonly adjustment?: Adjustment | undefined;
   /**
    * [1 + drafts, vocabulary / 32]: one bit per token, as the op `maskLogits` reads them: may it be chosen next, and after
-   * each draft? Absent: every token.
+   * each draft? Absent or undefined: every token.
    */
-  masks?(drafts: readonly number[]): Int32Array;
+  masks?(drafts: readonly number[]): Int32Array | undefined;
   /**
    * Chooses the token. `row` is valid only during the call: the next step overwrites it. With `proposal`, which needs a
    * sampler and a row with logits: accepts the proposed token or draws another one.

@@ -18,6 +18,8 @@ export interface ChatTool {
     readonly description?: string | undefined;
     /** JSON schema of the arguments. */
     readonly parameters?: object | undefined;
+    /** Arguments that do not fit the schema cannot be written. Default false. The prompt does not show it. */
+    readonly strict?: boolean | null | undefined;
     readonly [field: string]: unknown;
   };
   /**
@@ -81,6 +83,7 @@ export const toolSchema = {
 export interface NamedTool {
   readonly name: string;
   readonly parameters?: unknown;
+  readonly strict: boolean;
   readonly run?: ChatTool['run'];
   /** For the template. */
   readonly described: object;
@@ -95,15 +98,19 @@ export function namedTools({ tools = [] }: ToolOptions): NamedTool[] {
 }
 
 function namedTool({ run, ...described }: Readonly<Record<string, unknown>>, index: number): NamedTool {
-  const { name, parameters } = rules.isObject(described.function) ? described.function : described;
+  const { strict, ...fields } = rules.isObject(described.function) ? described.function : described;
+  const { name, parameters } = fields as Readonly<Record<string, unknown>>;
   if (typeof name !== 'string' || name === '')
     throw badOption(`tools[${index}] has no name: give { type: 'function', function: { name, … } }`, 'tools');
   if (run !== undefined && typeof run !== 'function')
     throw badOption(`tools[${index}].run must be a function`, 'tools');
+  if (typeof (strict ?? false) !== 'boolean')
+    throw badOption(`tools[${index}] must have a strict of true or false`, 'tools');
   return {
     name,
     parameters,
-    described,
+    strict: strict === true,
+    described: rules.isObject(described.function) ? { ...described, function: fields } : fields,
     ...(run !== undefined && { run: run as NonNullable<ChatTool['run']> }),
   };
 }

@@ -1,4 +1,3 @@
-import type { Structure } from '@quern/grammar';
 import {
   knowsThinking,
   marksOf,
@@ -15,6 +14,7 @@ import {
   callFormatOf,
   callFormats,
 } from '../chat/answer/index.js';
+import { longestHead, strictCalls } from '../chat/answer/strict-calls.js';
 import type { ChatMessage, ChatTemplate, EncodeChatOptions } from '../chat/index.js';
 import { badOption } from '../error.js';
 import type { RoundParts } from '../generation/chat-round.js';
@@ -22,8 +22,8 @@ import type { ChatSource } from '../generation/chat-run.js';
 import type { ChatOptions } from '../generation/generate-options.js';
 import type { GenerationSource, Prompt } from '../generation/generation-source.js';
 import { Run } from '../generation/run.js';
-import { type NamedTool, namedTools } from '../generation/tool-options.js';
-import type { CallsStructure } from '../structured/grammars.js';
+import { type NamedTool, namedTools, type ToolChoice } from '../generation/tool-options.js';
+import type { CallsRules, CallsStructure } from '../structured/grammars.js';
 import { structureOf } from '../structured/options.js';
 import type { Tokenizer } from '../tokenizer/index.js';
 import { chatPrompt, type PromptRules } from './prompt.js';
@@ -32,8 +32,8 @@ import { chatPrompt, type PromptRules } from './prompt.js';
 export interface ChatModel {
   readonly template: ChatTemplate;
   readonly rules: PromptRules;
-  /** `calls`: what an answer that must call tools is; undefined for others. Asked for when the prompt is known. */
-  source(prompt: () => Promise<Prompt>, calls: () => CallsStructure | undefined): GenerationSource;
+  /** `calls`: what an answer must be for its calls; undefined for anything. Asked for when the prompt is known. */
+  source(prompt: () => Promise<Prompt>, calls: () => CallsRules | undefined): GenerationSource;
 }
 
 /** The source of a chat's answers. The options are checked. @throws RuntimeError BAD_OPTION */
@@ -58,7 +58,7 @@ export function chatSource<Value>(model: ChatModel, options: ChatOptions): ChatS
       return { ...rest, shown };
     };
     const structure = () => {
-      const wanted = first ? enforced(options, calls, tools, thoughts) : undefined;
+      const wanted = enforced(first ? options.toolChoice : 'auto', options, calls, tools, thoughts);
       return wanted && { structure: wanted, marks: shown };
     };
     const run = await Run.begin<Value>(model.source(prompt, structure), options);
@@ -88,20 +88,23 @@ function needChoice(options: ChatOptions, tools: readonly NamedTool[]): void {
     );
 }
 
-/** The structure of an answer that must call tools. */
+/** What is enforced of an answer: calls, or the arguments of strict tools. */
 function enforced(
-  { toolChoice: choice = 'auto', parallelCalls: parallel }: ChatOptions,
+  choice: ToolChoice = 'auto',
+  { parallelCalls: parallel }: ChatOptions,
   calls: CallFormat | undefined,
   tools: readonly NamedTool[],
   thinking: AnswerParserOptions['thinking'],
-): Structure | undefined {
-  if (choice === 'auto' || choice === 'none') return undefined;
+): CallsStructure | undefined {
+  const isForced = choice !== 'auto' && choice !== 'none';
+  if (!isForced && !tools.some(({ strict }) => strict)) return undefined;
   if (calls === undefined)
     throw badOption(
-      "callFormat: 'none' cannot enforce calls: leave out toolChoice, or choose a format",
+      "callFormat: 'none' cannot enforce calls: leave out toolChoice and strict, or choose a format",
       'callFormat',
     );
-  return callStructure(calls, tools, { choice, parallel, thinking });
+  if (isForced) return { whole: callStructure(calls, tools, { choice, parallel, thinking }) };
+  return { lazy: { triggers: strictCalls(calls, tools), longest: longestHead(tools), thinking } };
 }
 
 /** How the answer writes calls; undefined where they stay text. */

@@ -19,6 +19,7 @@ import {
 } from '../generation/generate-options.js';
 import { Generation } from '../generation/generation.js';
 import type { GenerationSource, Prompt } from '../generation/generation-source.js';
+import { namedTools } from '../generation/tool-options.js';
 import type { DraftSource, DraftTarget } from '../speculation/draft-source.js';
 import { needSameVocabulary } from '../speculation/same-vocabulary.js';
 import {
@@ -202,7 +203,11 @@ export class Model {
     this.needLive();
     checkOptions('chatTokens', options, encodeChatSchema, badOption);
     needMessages('chatTokens', messages, badArgument);
-    return (await chatPrompt(this.needChatTemplate(), messages, options, this.promptRules)).ids;
+    const tools = options.tools && {
+      tools: namedTools({ tools: options.tools as object[] }).map(({ described }) => described),
+    };
+    const encode = { ...options, ...tools };
+    return (await chatPrompt(this.needChatTemplate(), messages, encode, this.promptRules)).ids;
   }
 
   /** @throws RuntimeError NO_TOKENIZER; TokenizerError BAD_ARGUMENT, BAD_OPTION */

@@ -1,5 +1,5 @@
-import type { Matcher } from '@quern/grammar';
 import { RuntimeError } from '../error.js';
+import type { TokenMatcher } from './token-matcher.js';
 
 /** Most tokens that are taken without being chosen. */
 const mostForced = 64;
@@ -10,25 +10,30 @@ export class Constraint {
 
   /** @param forces false: every token is chosen, because its log-probability is wanted */
   constructor(
-    private readonly matcher: Matcher,
+    private readonly matcher: TokenMatcher,
     private readonly forces = true,
   ) {}
 
   /**
    * [1 + drafts, words], one bit per token: may it come next, and after each of `drafts`, which must be allowed? The
-   * layout of the op `maskLogits`. Valid until the next call.
+   * layout of the op `maskLogits`. Valid until the next call. Undefined: every token may, everywhere.
    */
-  masks(drafts: readonly number[] = []): Int32Array {
+  masks(drafts: readonly number[] = []): Int32Array | undefined {
     const { words } = this.matcher.vocabulary;
     const size = (1 + drafts.length) * words;
     if (this.bits.length < size) this.bits = new Int32Array(size);
-    this.following(drafts, (at) => this.matcher.mask(this.bits.subarray(at * words, (at + 1) * words)));
-    return this.bits.subarray(0, size);
+    let free = true;
+    this.following(drafts, (at) => {
+      free &&= this.matcher.isFree === true;
+      this.matcher.mask(this.bits.subarray(at * words, (at + 1) * words));
+    });
+    return free ? undefined : this.bits.subarray(0, size);
   }
 
-  /** A copy of the logits, with -Infinity for tokens that may not come next. */
+  /** The logits, with -Infinity for tokens that may not come next; a copy where there are such tokens. */
   masked(logits: Float32Array): Float32Array {
     const bits = this.masks();
+    if (!bits) return logits;
     return logits.map((logit, id) =>
       (bits[id >>> 5]! >>> (id & 31)) & 1 ? logit : Number.NEGATIVE_INFINITY,
     );

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import {
   compileChoices,
   compileGbnf,
@@ -5,7 +6,6 @@ import {
   compileSchema,
   compileStructure,
   type Grammar,
-  type Matcher,
   prepareSchemas,
   type Structure,
   Vocabulary,
@@ -14,14 +14,25 @@ import { badOption, RuntimeError } from '../error.js';
 import type { Tokenizer } from '../tokenizer/index.js';
 import { Constraint } from './constraint.js';
 import { jsonSchemaOf } from './json-schema.js';
+import { type LazyGrammar, LazyMatcher, type Trigger } from './lazy-matcher.js';
 import { type StructuredOptions, structureOf } from './options.js';
+import type { TokenMatcher } from './token-matcher.js';
 
 /** Most compiled grammars of a model. */
 const mostGrammars = 64;
 
-/** The structure of an answer that calls tools. */
-export interface CallsStructure {
-  readonly structure: Structure;
+/** What an answer must be that calls tools: wholly, or where it calls them. */
+export type CallsStructure = { readonly whole: Structure } | { readonly lazy: LazyStructure };
+
+/** A `LazyGrammar` to be compiled. */
+export interface LazyStructure extends Pick<LazyGrammar, 'longest' | 'thinking'> {
+  readonly triggers: readonly (Omit<Trigger, 'behind'> & {
+    readonly behind: ReadonlyMap<string, Structure>;
+  })[];
+}
+
+export interface CallsRules {
+  readonly structure: CallsStructure;
   /** Control tokens that are marks of calls: the text has them. */
   readonly marks: ReadonlySet<number>;
 }
@@ -44,21 +55,38 @@ export class Grammars {
    */
   async constraint(
     options: StructuredOptions & { readonly logprobs?: number | undefined },
-    calls?: CallsStructure,
+    calls?: CallsRules,
   ): Promise<Constraint | undefined> {
     const matcher = await this.matcher(options, calls);
     return matcher && new Constraint(matcher, options.logprobs === undefined);
   }
 
-  private async matcher(options: StructuredOptions, calls?: CallsStructure): Promise<Matcher | undefined> {
+  private async matcher(options: StructuredOptions, calls?: CallsRules): Promise<TokenMatcher | undefined> {
     const name = structureOf(options);
     if (calls || name === 'schema') await prepareSchemas();
-    if (calls) return this.over(this.kept('tools', calls.structure), 'toolChoice', calls.marks);
-    return name && this.over(this.grammar(name, options[name]), name, noMarks);
+    if (calls) return this.callsMatcher(calls);
+    return name && this.grammar(name, options[name]).matcher(await this.vocabularyOf(name, noMarks));
   }
 
-  private async over(grammar: Grammar, option: string, marks: ReadonlySet<number>): Promise<Matcher> {
-    return grammar.matcher(await this.vocabularyOf(option, marks));
+  private async callsMatcher({ structure, marks }: CallsRules): Promise<TokenMatcher> {
+    if ('whole' in structure) {
+      const grammar = this.kept('tools', structure.whole);
+      return grammar.matcher(await this.vocabularyOf('toolChoice', marks));
+    }
+    const { triggers, ...lazy } = structure.lazy;
+    const compiled = [];
+    for (const trigger of triggers) compiled.push({ ...trigger, behind: await this.each(trigger.behind) });
+    return new LazyMatcher({ ...lazy, triggers: compiled }, await this.vocabularyOf('tools', marks));
+  }
+
+  /** Compiled one by one, with turns of the event loop between. */
+  private async each(structures: ReadonlyMap<string, Structure>): Promise<Map<string, Grammar>> {
+    const compiled = new Map<string, Grammar>();
+    for (const [key, structure] of structures) {
+      compiled.set(key, this.kept('tools', structure, `tools, strict '${key}'`));
+      await setImmediate();
+    }
+    return compiled;
   }
 
   private grammar(name: keyof StructuredOptions, value: unknown): Grammar {
@@ -66,9 +94,10 @@ export class Grammars {
     return this.kept(name, name === 'schema' ? jsonSchemaOf(value as never) : value);
   }
 
-  private kept(name: GrammarSource, source: unknown): Grammar {
-    const key = `${name} ${asJson(name, source)}`;
-    const known = this.compiled.get(key) ?? compile(name, source);
+  /** @param named for messages */
+  private kept(name: GrammarSource, source: unknown, named: string = name): Grammar {
+    const key = `${name} ${asJson(named, source)}`;
+    const known = this.compiled.get(key) ?? compile(name, source, named);
     this.compiled.delete(key);
     this.compiled.set(key, known);
     if (this.compiled.size > mostGrammars) this.compiled.delete(this.compiled.keys().next().value!);
@@ -116,7 +145,7 @@ function asJson(name: string, source: unknown): string {
 
 type GrammarSource = keyof StructuredOptions | 'tools';
 
-function compile(name: GrammarSource, source: unknown): Grammar {
+function compile(name: GrammarSource, source: unknown, named: string): Grammar {
   try {
     switch (name) {
       case 'schema':
@@ -131,6 +160,6 @@ function compile(name: GrammarSource, source: unknown): Grammar {
         return compileStructure(source as Structure);
     }
   } catch (error) {
-    throw new RuntimeError('BAD_GRAMMAR', `${name}: ${(error as Error).message}`, { cause: error });
+    throw new RuntimeError('BAD_GRAMMAR', `${named}: ${(error as Error).message}`, { cause: error });
   }
 }

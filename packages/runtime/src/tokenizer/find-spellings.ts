@@ -1,3 +1,5 @@
+import { escapeRegExp } from '../escape-regexp.js';
+
 /** An occurrence of a spelling in a text. */
 export interface Place {
   readonly index: number;
@@ -14,7 +16,7 @@ export class Spellings {
   constructor(spellings: Iterable<string>) {
     const longestFirst = [...spellings].filter(Boolean).sort((a, b) => b.length - a.length);
     this.longest = longestFirst[0]?.length ?? 0;
-    if (longestFirst.length > 0) this.anyOfThem = new RegExp(longestFirst.map(escaped).join('|'), 'gu');
+    if (longestFirst.length > 0) this.anyOfThem = new RegExp(longestFirst.map(escapeRegExp).join('|'), 'gu');
   }
 
   /** The occurrences in order. Yields undefined after each part of the text, as a pause for other work. */
@@ -33,5 +35,3 @@ export class Spellings {
     }
   }
 }
-
-const escaped = (text: string) => text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');

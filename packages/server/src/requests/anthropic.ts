@@ -45,6 +45,7 @@ const prompt = {
         name: z.string(),
         description: z.string().optional(),
         input_schema: z.record(z.string(), z.unknown()),
+        strict: z.boolean().nullish(),
         type: z.literal('custom').optional(),
         ...cached,
       }),
@@ -131,7 +132,7 @@ export function toolsOf({ tools, tool_choice: choice }: CountRequest): ChatOptio
   if (!tools) return {};
   const named = choice?.type === 'tool' ? { name: choice.name ?? '' } : choice && choices[choice.type];
   return {
-    tools: tools.map(({ name, description, input_schema }) => described(name, description, input_schema)),
+    tools: tools.map(({ input_schema: parameters, ...tool }) => described({ ...tool, parameters })),
     toolChoice: named,
     parallelCalls:
       choice?.disable_parallel_tool_use === undefined ? undefined : !choice.disable_parallel_tool_use,

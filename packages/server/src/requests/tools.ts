@@ -61,17 +61,20 @@ export const flatToolOptions = ({
   tool_choice,
   parallel_tool_calls,
 }: FlatToolFields): ChatOptions => ({
-  tools: tools?.map(({ name, description, parameters }) => described(name, description, parameters)),
+  tools: tools?.map(described),
   toolChoice: typeof tool_choice === 'object' ? { name: tool_choice.name } : tool_choice,
   parallelCalls: parallel_tool_calls,
 });
 
-/** A tool in the form that templates know. */
-export const described = (
-  name: string,
-  description: string | null | undefined,
-  parameters: object | null | undefined,
-) => ({
+interface FlatTool {
+  readonly name: string;
+  readonly description?: string | null | undefined;
+  readonly parameters?: object | null | undefined;
+  readonly strict?: boolean | null | undefined;
+}
+
+/** A tool in the form of chat completions. */
+export const described = ({ name, description, parameters, strict }: FlatTool) => ({
   type: 'function' as const,
-  function: { name, ...(description && { description }), ...(parameters && { parameters }) },
+  function: { name, ...(description && { description }), ...(parameters && { parameters }), strict },
 });

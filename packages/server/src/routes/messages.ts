@@ -83,14 +83,23 @@ const reasons = {
 } as const;
 
 function stopOf({ reason, stop }: GenerationResult, blocks: readonly Block[]) {
-  const calls = blocks.some(({ kind }) => kind === 'call');
+  const calls = blocks.some(({ kind }) => kind === 'call') && reasons[reason] !== 'max_tokens';
   return { stop_reason: calls ? 'tool_use' : reasons[reason], stop_sequence: stop ?? null };
 }
 
 function show({ kind, id, name, text }: Block) {
   if (kind === 'text') return { type: 'text', text };
   if (kind === 'thinking') return { type: 'thinking', thinking: text, signature: '' };
-  return { type: 'tool_use', id, name, input: text === '' ? {} : JSON.parse(text) };
+  return { type: 'tool_use', id, name, input: text === '' ? {} : inputOf(text) };
+}
+
+/** The arguments of a call. Those that were cut, or are no JSON: as text, where Anthropic's documentation puts it. */
+function inputOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return { INVALID_JSON: text };
+  }
 }
 
 function delta({ kind }: Block, text: string) {

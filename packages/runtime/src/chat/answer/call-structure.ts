@@ -1,6 +1,8 @@
 import type { Structure } from '@quern/grammar';
+import { escapeRegExp } from '../../escape-regexp.js';
 import type { CallFormat } from './call-formats.js';
 import type { AnswerTool } from './call-output.js';
+import { isText } from './qwen-coder-calls.js';
 
 export interface CallStructureOptions {
   /** At least one call of any tool, or exactly one of this tool. */
@@ -11,14 +13,12 @@ export interface CallStructureOptions {
   readonly thinking?: 'parted' | 'open' | undefined;
 }
 
-const literal = (text: string): Structure => ({ literal: text });
-const sequence = (...parts: readonly Structure[]): Structure => ({ sequence: parts });
+export const literal = (text: string): Structure => ({ literal: text });
+export const sequence = (...parts: readonly Structure[]): Structure => ({ sequence: parts });
 const optional = (part: Structure): Structure => ({ repeat: part, least: 0, most: 1 });
 
 const record = (value: unknown): Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
-
-const escapeRegExp = (text: string) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
 
 /**
  * A pattern for any text up to and with the first `mark`. The mark's first character must not come in it again: then
@@ -73,35 +73,35 @@ function joined(
 /** As in OpenAI's API: a tool without `parameters` has none. */
 const noParameters = { type: 'object', additionalProperties: false };
 
-const argumentsOf = ({ parameters }: AnswerTool): Structure => ({ schema: parameters ?? noParameters });
+export const argumentsOf = ({ parameters }: AnswerTool): Structure => ({
+  schema: parameters ?? noParameters,
+});
 
 const object =
   (key: string) =>
   (tool: AnswerTool): Structure =>
     sequence(literal(`{"name": ${JSON.stringify(tool.name)}, "${key}": `), argumentsOf(tool), literal('}'));
 
-const pythonCall = (tool: AnswerTool): Structure =>
+/** Behind the name. */
+export const pythonArguments = (tool: AnswerTool): Structure =>
   sequence(
-    literal(`${tool.name}(`),
+    literal('('),
     joined(membersOf(tool), ', ', ({ name, schema }) => sequence(literal(`${name}=`), { schema })),
     literal(')'),
   );
 
 function coderParameter({ name, schema, required }: Member): Structure {
   const open = `<parameter=${name}>\n`;
-  const written =
-    schema.type === 'string'
-      ? sequence(literal(open), upTo('</parameter>'), literal('\n'))
-      : sequence(literal(open), { schema }, literal('\n</parameter>\n'));
+  const value: Structure = isText(schema)
+    ? { text: schema, without: ['</parameter>', '</tool_call>'] }
+    : { schema };
+  const written = sequence(literal(open), value, literal('\n</parameter>\n'));
   return required ? written : optional(written);
 }
 
-const coderCall = (tool: AnswerTool): Structure =>
-  sequence(
-    literal(`<tool_call>\n<function=${tool.name}>\n`),
-    ...membersOf(tool).map(coderParameter),
-    literal('</function>\n</tool_call>'),
-  );
+/** Behind the name and its bracket. */
+export const coderParameters = (tool: AnswerTool): Structure =>
+  sequence(literal('\n'), ...membersOf(tool).map(coderParameter), literal('</function>\n</tool_call>'));
 
 /** How a family writes one call, and what stands around and between several. */
 interface CallsForm {
@@ -119,9 +119,19 @@ const FORMS: Readonly<Record<CallFormat, CallsForm>> = {
     between: '\n',
     behind: '',
   },
-  'qwen3-coder': { call: coderCall, before: literal(''), between: '\n', behind: '' },
+  'qwen3-coder': {
+    call: (tool) => sequence(literal(`<tool_call>\n<function=${tool.name}>`), coderParameters(tool)),
+    before: literal(''),
+    between: '\n',
+    behind: '',
+  },
   'llama3-json': { call: object('parameters'), before: literal(''), between: undefined, behind: '' },
-  pythonic: { call: pythonCall, before: literal('['), between: ', ', behind: ']' },
+  pythonic: {
+    call: (tool) => sequence(literal(tool.name), pythonArguments(tool)),
+    before: literal('['),
+    between: ', ',
+    behind: ']',
+  },
   mistral: {
     call: object('arguments'),
     before: { regex: '\\[TOOL_CALLS\\] ?\\[' },

@@ -1,4 +1,4 @@
-const escapeRegExp = (text: string) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
+import { escapeRegExp } from '../../escape-regexp.js';
 
 /** Finds marks in a text that arrives in chunks. */
 class MarkFinder {

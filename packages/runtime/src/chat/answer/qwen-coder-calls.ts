@@ -8,10 +8,13 @@ const PARAMETER = '<parameter=';
 const END_CALL = '</tool_call>';
 const MOST_NAME = 256;
 
+/** Whether a parameter is written as it is, not as JSON. */
+export const isText = ({ type }: { readonly type?: unknown }): boolean =>
+  Array.isArray(type) ? type.length === 1 && type[0] === 'string' : type === 'string';
+
 /** The JSON text of a parameter's text: a string where the schema says so, or where it is no JSON. */
-function asJson(text: string, type: unknown): string {
-  const types: readonly unknown[] = Array.isArray(type) ? type : [type];
-  if (types.includes('string') && types.length === 1) return JSON.stringify(text);
+function asJson(text: string, schema: Readonly<Record<string, unknown>>): string {
+  if (isText(schema)) return JSON.stringify(text);
   try {
     return JSON.stringify(JSON.parse(text));
   } catch {
@@ -124,9 +127,9 @@ export class QwenCoderCalls implements CallReader {
   private giveParameter(): void {
     const { name, key, sink } = this;
     const schema = record(sink.tools?.find((tool) => tool.name === name.trim())?.parameters);
-    const { type } = record(record(schema.properties)[key]);
+    const parameter = record(record(schema.properties)[key]);
     const separator = this.members++ === 0 ? '' : ', ';
-    sink.arguments(`${separator}${JSON.stringify(key)}: ${asJson(bare(this.parts.join('')), type)}`);
+    sink.arguments(`${separator}${JSON.stringify(key)}: ${asJson(bare(this.parts.join('')), parameter)}`);
     this.parts = [];
   }
 

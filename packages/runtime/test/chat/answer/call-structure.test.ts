@@ -54,10 +54,10 @@ function textOf(structure: Structure): fc.Arbitrary<string> {
     return fc
       .array(textOf(structure.repeat), { minLength: structure.least, maxLength: structure.most ?? 2 })
       .map((texts) => texts.join(''));
+  if ('text' in structure)
+    return strings.filter((text) => !structure.without.some((mark) => text.includes(mark)));
   const { regex } = structure;
-  const mark = ['</think>', '</parameter>'].find(
-    (each) => upTo(each) && regex === (upTo(each) as { regex: string }).regex,
-  );
+  const mark = regex === (upTo('</think>') as { regex: string }).regex ? '</think>' : undefined;
   if (mark)
     return strings.map((text) => text + mark).filter((text) => new RegExp(`^(?:${regex})$`, 'u').test(text));
   return fc.constantFrom(...(regex === '\\s*' ? ['', '\n\n'] : ['[TOOL_CALLS][', '[TOOL_CALLS] [']));

@@ -1,0 +1,19 @@
+/** Which tokens may come next in a text, and after them. `Matcher` of @quern/grammar is one. */
+export interface TokenMatcher {
+  readonly vocabulary: { readonly words: number };
+  /** Tokens accepted so far. */
+  readonly length: number;
+  /** Every token may come next: `mask` need not be asked. */
+  readonly isFree?: boolean;
+  /** Writes one bit per token, [vocabulary.words]. */
+  mask(into: Int32Array): void;
+  allows(token: number): boolean;
+  /** Throws if the token is not allowed. */
+  accept(token: number): void;
+  /** The tokens that must come next. */
+  forced(): number[];
+  /** Takes back the last `tokens` tokens. */
+  rollback(tokens: number): void;
+  /** An independent matcher at the same place. */
+  clone(): TokenMatcher;
+}
