@@ -34,11 +34,17 @@ const controls = ['</tool_call>', '<tool_call>'];
 
 describe.each(hasCpu ? ['cpu'] : ['reference'])('on backend %s', (backend) => {
   let model: Model;
+  let drafting: Model;
   beforeAll(async () => {
     const path = await writeScriptedModel(pieces, { controls });
-    model = await loadModel(path, { backend, cache: 'paged', sequences: 4, blockSize: 16 });
+    const options = { backend, cache: 'paged', sequences: 4, blockSize: 16 } as const;
+    model = await loadModel(path, options);
+    drafting = await loadModel(path, options);
   });
-  afterAll(() => model.dispose());
+  afterAll(() => {
+    model.dispose();
+    drafting.dispose();
+  });
 
   const ask = (options: ChatOptions) =>
     model.chat(messages, { maxTokens: 120, temperature: 0, ...options }).result;
@@ -49,12 +55,16 @@ describe.each(hasCpu ? ['cpu'] : ['reference'])('on backend %s', (backend) => {
     expect(calls).toMatchObject([{ name: 'weather', arguments: '{}' }]);
   });
 
-  const ways: readonly (readonly [string, ChatOptions])[] = [
-    ['greedy', {}],
-    ['drawn by the device', { temperature: 1, seed: 3 }],
-    ['drawn in JavaScript', { temperature: 1, seed: 3, topK: 0, presencePenalty: 0.1 }],
-    ['with log-probabilities', { logprobs: 1 }],
-    ['with drafts', { speculate: { kind: 'lookup', maxNgram: 1, maxDraft: 6, adaptive: false } }],
+  const lookup = { kind: 'lookup', maxNgram: 1, maxDraft: 6, adaptive: false } as const;
+  const draft = () => ({ kind: 'draft', model: drafting, maxDraft: 6, adaptive: false }) as const;
+  const ways: readonly (readonly [string, () => ChatOptions])[] = [
+    ['greedy', () => ({})],
+    ['drawn by the device', () => ({ temperature: 1, seed: 3 })],
+    ['drawn in JavaScript', () => ({ temperature: 1, seed: 3, topK: 0, presencePenalty: 0.1 })],
+    ['with log-probabilities', () => ({ logprobs: 1 })],
+    ['with drafts', () => ({ speculate: lookup })],
+    ['with a draft model', () => ({ speculate: draft() })],
+    ['drawn, with a draft model', () => ({ speculate: draft(), temperature: 1, seed: 5 })],
   ];
   const expectFits = (json: string) => {
     const { city, days = 1, ...others } = JSON.parse(json);
@@ -63,7 +73,8 @@ describe.each(hasCpu ? ['cpu'] : ['reference'])('on backend %s', (backend) => {
     expect(others).toEqual({});
   };
 
-  test.each(ways)('strict, %s: the arguments fit; all else is as before', async (_, options) => {
+  test.each(ways)('strict, %s: the arguments fit; all else is as before', async (_, of) => {
+    const options = of();
     const { text, calls, reason, logprobs, tokens } = await ask({ tools: [tool(true)], ...options });
     expect([text.slice(0, 5), reason]).toEqual(['Well.', 'calls']);
     for (const call of calls) expectFits(call.arguments); // behind characters of JSON the model has no preference
