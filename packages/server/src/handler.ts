@@ -8,7 +8,7 @@ import type { Call, ServerContext } from './context.js';
 import { ApiError, toApiError } from './errors.js';
 import { Metrics } from './metrics.js';
 import { generators } from './models.js';
-import { defaults, type HandlerOptions, handlerSchema, needOptions } from './options.js';
+import { defaults, type HandlerOptions, handlerSchema, needDrainTime, needOptions } from './options.js';
 import { loadAdapter, unloadAdapter } from './routes/adapters.js';
 import { audio } from './routes/audio.js';
 import { chatCompletions } from './routes/chat-completions.js';
@@ -56,6 +56,7 @@ export interface Handler {
   /**
    * Refuses new requests with 503 and waits for those under way; after `ms` milliseconds (default 30 s) they are
    * aborted.
+   * @throws RuntimeError BAD_ARGUMENT for another `ms` than whole milliseconds
    */
   drain(ms?: number): Promise<void>;
 }
@@ -78,7 +79,10 @@ export function handlerOf(options: HandlerOptions): Handler {
     get running() {
       return calls.count;
     },
-    drain: (ms = defaults.drainMs) => calls.drain(ms),
+    drain: async (ms = defaults.drainMs) => {
+      needDrainTime(ms);
+      await calls.drain(ms);
+    },
   };
 }
 

@@ -1,4 +1,4 @@
-import { checkOptions, type Rule, rules, type Schema } from '@quern/core';
+import { checkArgument, checkOptions, type Rule, rules, type Schema } from '@quern/core';
 import { RuntimeError, type SpeculateOptions } from '@quern/runtime';
 import { isServedModel, type ServedModels } from './models.js';
 
@@ -118,6 +118,8 @@ export const handlerSchema = {
   log: { ...rules.callback, about: 'receives one object per request', absent: 'no log' },
 } as const satisfies Schema<HandlerOptions>;
 
+const drainTime = rules.whole(0, mostMs);
+
 export const serveSchema = {
   ...handlerSchema,
   host: { ...address, about: 'address to listen on; 0.0.0.0: all', byDefault: defaults.host },
@@ -127,7 +129,7 @@ export const serveSchema = {
     byDefault: defaults.port,
   },
   drainMs: {
-    ...rules.whole(0, mostMs),
+    ...drainTime,
     about: 'most milliseconds that running requests have when the server closes',
     byDefault: defaults.drainMs,
   },
@@ -145,3 +147,7 @@ export function needOptions(
     throw badOption(`[${where}] apiKeys must be ${keys.must}`);
   checkOptions(where, options, schema, badOption);
 }
+
+/** @throws RuntimeError BAD_ARGUMENT */
+export const needDrainTime = (ms: number): void =>
+  checkArgument('drain', 'ms', ms, drainTime, (message) => new RuntimeError('BAD_ARGUMENT', message));

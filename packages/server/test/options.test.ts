@@ -78,6 +78,15 @@ test.each([
   expect(response.headers.get('access-control-allow-origin')).toBe(allowed);
 });
 
+test.each([-1, 'soon', Number.NaN, null])('drain(%p) is refused, and nothing ends', async (ms) => {
+  const handler = createHandler({ models: { demo: model } });
+  await expect(handler.drain(ms as number)).rejects.toMatchObject({
+    code: 'BAD_ARGUMENT',
+    message: expect.stringContaining('ms is'),
+  });
+  expect((await handler.fetch(new Request('http://x/ready'))).status).toBe(200);
+});
+
 test('undefined counts as absent', () => {
   const nothing = { apiKeys: undefined, cors: undefined, requests: undefined, speculate: undefined };
   expect(createHandler({ models: { demo: model }, ...nothing }).running).toBe(0);

@@ -1,6 +1,6 @@
 import { capabilityNames, type DeviceCeilings, type DeviceProfile, type Filled } from '@quern/core';
 import { messageOf } from '../error.js';
-import { type FindBackendsOptions, findBackends } from './find-backends.js';
+import { candidatesFor, type FindBackendsOptions } from './find-backends.js';
 import type { BackendCandidate } from './load-backend.js';
 
 /**
@@ -46,6 +46,7 @@ async function describe(candidate: BackendCandidate): Promise<DeviceReport> {
  */
 export async function describeDevices(options: FindBackendsOptions = {}): Promise<DeviceReport[]> {
   const reports: DeviceReport[] = [];
-  for (const candidate of await findBackends(options)) reports.push(await describe(candidate)); // one at a time
+  for (const candidate of await candidatesFor('describeDevices', options))
+    reports.push(await describe(candidate)); // one at a time
   return reports;
 }

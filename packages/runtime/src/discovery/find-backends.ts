@@ -98,8 +98,12 @@ function rank(a: BackendCandidate, b: BackendCandidate): number {
  * package.json), best first. The caller disposes unused backends.
  * @throws RuntimeError BAD_OPTION for backendOptions: they belong to one named backend
  */
-export async function findBackends(options: FindAllOptions = {}): Promise<BackendCandidate[]> {
-  checkOptions('findBackends', options, findAllSchema, badOption);
+export const findBackends = (options: FindAllOptions = {}): Promise<BackendCandidate[]> =>
+  candidatesFor('findBackends', options);
+
+/** As `findBackends`; `caller` is named by messages. */
+export async function candidatesFor(caller: string, options: FindAllOptions): Promise<BackendCandidate[]> {
+  checkOptions(caller, options, findAllSchema, badOption);
   if (options.backendOptions !== undefined)
     throw new RuntimeError(
       'BAD_OPTION',

@@ -345,6 +345,7 @@ describe('messages', () => {
       ['a', { signal: {} }],
       '[generate] signal is an object; it must be an AbortSignal (BAD_OPTION)',
     ],
+    ['describeDevices', [{ nosuch: 1 }], expect.stringMatching(/^\[describeDevices\]/) as unknown as string],
     [
       'model.generate',
       [5],
@@ -361,7 +362,7 @@ describe('messages', () => {
       'the sound is null; it must be a path, a file: URL, the bytes of a file, or { samples, sampleRate } (BAD_SAMPLES)',
     ],
   ])('%s(…%j)', async (name, args, expected) => {
-    expect(await message(name, args)).toBe(expected);
+    expect(await message(name, args)).toEqual(expected);
   });
 });
 
