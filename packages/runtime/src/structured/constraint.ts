@@ -19,6 +19,7 @@ export class Constraint {
    * layout of the op `maskLogits`. Valid until the next call. Undefined: every token may, everywhere.
    */
   masks(drafts: readonly number[] = []): Int32Array | undefined {
+    if (drafts.length === 0 && this.matcher.isFree) return undefined;
     const { words } = this.matcher.vocabulary;
     const size = (1 + drafts.length) * words;
     if (this.bits.length < size) this.bits = new Int32Array(size);
