@@ -1,5 +1,6 @@
 import { type TranscribeOptions, type TranscriptionResult, toSrt, toVtt } from '@quern/runtime';
 import { z } from 'zod';
+import { begun } from '../chat/begun.js';
 import type { Call, ServerContext } from '../context.js';
 import { badField } from '../errors.js';
 import { modelFor } from '../models.js';
@@ -29,8 +30,7 @@ export const audio =
     const { model } = modelFor(options.models, 'speech', body.model);
     const transcription = model.transcribe(file, optionsOf(body, task, call.signal));
     if (body.stream === 'true' || body.stream === '1') {
-      const events = deltas(transcription);
-      return eventStream(events, call);
+      return eventStream(await begun(deltas(transcription)), call);
     }
     return show(await transcription.result, body.response_format, task);
   };

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ChatOptions, GenerationResult } from '@quern/runtime';
+import { allBegun } from '../chat/begun.js';
 import { type Answer, collect } from '../chat/collect.js';
 import { interleave } from '../chat/interleave.js';
 import { chatLogprobs } from '../chat/logprobs.js';
@@ -29,7 +30,7 @@ export async function chatCompletions(
   const turns = turnsOf(body, served, context, call);
   const head = { id: `chatcmpl-${randomUUID()}`, created: Math.floor(Date.now() / 1000), model: served.name };
   if (!body.stream) return Response.json(await whole(turns, served, head, body.logprobs === true));
-  return eventStream(chunks(turns, body, served, head), call);
+  return eventStream(chunks(await allBegun(turns), body, served, head), call);
 }
 
 interface Head {

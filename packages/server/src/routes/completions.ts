@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { GenerationResult, TokenLogprobs } from '@quern/runtime';
+import { allBegun } from '../chat/begun.js';
 import { collect } from '../chat/collect.js';
 import { interleave } from '../chat/interleave.js';
 import { textLogprobs } from '../chat/logprobs.js';
@@ -35,7 +36,7 @@ export async function completions(request: Request, context: ServerContext, call
   const before = body.echo ? promptsOf(body).flatMap((prompt) => repeat(textOf(prompt, served), body.n)) : [];
   if (!body.stream)
     return Response.json(await whole(turns, served, head, before, body.logprobs !== undefined));
-  return eventStream(chunks(turns, body, served, head, before), call);
+  return eventStream(chunks(await allBegun(turns), body, served, head, before), call);
 }
 
 const repeat = <T>(value: T, times = 1): T[] => new Array<T>(times).fill(value);

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ChatOptions, GenerationResult } from '@quern/runtime';
+import { begun } from '../chat/begun.js';
 import { type Block, blocksOf, wholeAnswer } from '../chat/blocks.js';
 import { answer, type TurnEvent, turn } from '../chat/turn.js';
 import type { Call, ServerContext } from '../context.js';
@@ -26,7 +27,7 @@ export async function messages(request: Request, context: ServerContext, call: C
   const options = { ...optionsOf(body), signal: call.signal };
   const events = turn(served, answer(chatMessages(body), options), context.metrics, 'tools');
   const head = { id: `msg_${randomUUID()}`, type: 'message', role: 'assistant', model: served.name };
-  if (body.stream) return eventStream(streamOf(events, head), call, anthropicEvent);
+  if (body.stream) return eventStream(streamOf(await begun(events), head), call, anthropicEvent);
   const { blocks, result } = await wholeAnswer(events);
   return Response.json({
     ...head,

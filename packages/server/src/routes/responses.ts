@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { GenerationResult } from '@quern/runtime';
+import { begun } from '../chat/begun.js';
 import { type Block, type BlockEvent, blocksOf, isCut, wholeAnswer } from '../chat/blocks.js';
 import { answer, type TurnEvent, turn } from '../chat/turn.js';
 import type { Call, ServerContext } from '../context.js';
@@ -31,7 +32,7 @@ export async function responses(request: Request, context: ServerContext, call: 
   const structuredBy = body.tools?.length ? 'tools' : 'text.format';
   const events = turn(served, answer(conversationOf(body), options), context.metrics, structuredBy);
   const head = headOf(body, served.name);
-  if (body.stream) return eventStream(streamOf(events, head), call);
+  if (body.stream) return eventStream(streamOf(await begun(events), head), call);
   const { blocks, result } = await wholeAnswer(events);
   return Response.json(ended(head, blocks, result));
 }
