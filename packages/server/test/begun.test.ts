@@ -1,4 +1,3 @@
-import { jest } from '@jest/globals';
 import { loadModel, type Model } from '@quern/runtime';
 import { allBegun, begun } from '../src/chat/begun.js';
 import type { RunningServer } from '../src/index.js';
@@ -47,7 +46,7 @@ describe('begun', () => {
   });
 
   test('after five seconds the wait ends; an error comes to whoever reads', async () => {
-    jest.useFakeTimers();
+    import.meta.jest.useFakeTimers();
     try {
       let fail = (_error: Error): void => {};
       const slow: AsyncIterable<number> = {
@@ -59,12 +58,12 @@ describe('begun', () => {
         }),
       };
       const waiting = begun(slow);
-      await jest.advanceTimersByTimeAsync(5000);
+      await import.meta.jest.advanceTimersByTimeAsync(5000);
       const reading = collected(await waiting);
       fail(new Error('too late'));
       await expect(reading).rejects.toThrow('too late');
     } finally {
-      jest.useRealTimers();
+      import.meta.jest.useRealTimers();
     }
   });
 });
