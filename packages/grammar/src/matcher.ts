@@ -76,9 +76,11 @@ export class Matcher {
 
   /**
    * Goes on by bytes that are no whole token: the end of one that began before the grammar. Counts as one token. False,
-   * and stays as it is, if they do not fit.
+   * and stays as it is, if they do not fit. Throws BAD_ARGUMENT for anything but bytes.
    */
   acceptBytes(bytes: Uint8Array): boolean {
+    if (!(bytes instanceof Uint8Array))
+      throw new GrammarError('BAD_ARGUMENT', '', 'acceptBytes takes a Uint8Array');
     const next = this.behind(bytes);
     if (next === DEAD) return false;
     this.states.push(next);

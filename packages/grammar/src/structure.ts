@@ -45,6 +45,7 @@ class Compiler {
   term(structure: Structure, depth: number): Term {
     if (depth > MAX_DEPTH)
       throw new GrammarError('TOO_COMPLEX', '', `a structure nested more than ${MAX_DEPTH} deep`);
+    checkPart(structure);
     if ('literal' in structure) return this.literal(structure.literal);
     if ('regex' in structure) return this.pattern(structure.regex);
     if ('schema' in structure) return this.json(structure.schema);
@@ -81,4 +82,43 @@ class Compiler {
   private model(schema: object | boolean): Model {
     return new Model(schema, this.options.unknownFormats ?? 'refuse', this.strings);
   }
+}
+
+const isText = (value: unknown): boolean => typeof value === 'string';
+const isPart = (value: unknown): boolean => typeof value === 'object' && value !== null;
+const isSchema = (value: unknown): boolean => typeof value === 'boolean' || isPart(value);
+const isCount = (value: unknown): boolean => Number.isInteger(value) && (value as number) >= 0;
+const listOf =
+  (holds: (value: unknown) => boolean) =>
+  (value: unknown): boolean =>
+    Array.isArray(value) && value.every(holds);
+
+/** The members of each kind of part. */
+const kinds: Readonly<Record<string, Readonly<Record<string, (value: unknown) => boolean>>>> = {
+  literal: { literal: isText },
+  regex: { regex: isText },
+  schema: { schema: isSchema },
+  text: { text: isSchema, without: listOf(isText) },
+  sequence: { sequence: listOf(isPart) },
+  oneOf: { oneOf: listOf(isPart) },
+  repeat: { repeat: isPart, least: isCount, most: (value) => value === undefined || isCount(value) },
+};
+
+/** Structures may come from plain JavaScript. @throws GrammarError BAD_ARGUMENT */
+function checkPart(part: unknown): void {
+  const found = isPart(part) ? Object.keys(part as object).filter((key) => key in kinds) : [];
+  const [kind] = found;
+  if (kind === undefined || found.length > 1)
+    throw new GrammarError(
+      'BAD_ARGUMENT',
+      '',
+      `a part of a structure has one of ${Object.keys(kinds).join(', ')}; got ${found.length > 1 ? found.join(' and ') : JSON.stringify(part)}`,
+    );
+  for (const [name, holds] of Object.entries(kinds[kind]!))
+    if (!holds((part as Record<string, unknown>)[name]))
+      throw new GrammarError(
+        'BAD_ARGUMENT',
+        '',
+        `${name} of a part { ${kind} } is missing or of a wrong kind`,
+      );
 }

@@ -234,6 +234,7 @@ describe('matchers', () => {
     const matcher = grammar.matcher(vocabulary);
     const accept = (text: string) => matcher.acceptBytes(new TextEncoder().encode(text));
     expect([accept('['), matcher.length]).toEqual([false, 0]);
+    expect(() => matcher.acceptBytes('{"' as never)).toThrow('takes a Uint8Array');
     expect([accept('{"nam'), matcher.length]).toEqual([true, 1]);
     expect(new TextDecoder().decode(matcher.forcedBytes())).toBe('e":"');
     matcher.rollback(1);

@@ -1,4 +1,4 @@
-import { compileStructure, type Structure, Vocabulary } from '../src/index.js';
+import { compileStructure, GrammarError, type Structure, Vocabulary } from '../src/index.js';
 
 const call: Structure = {
   sequence: [
@@ -90,4 +90,22 @@ test('faults are named as in schemas and patterns; nesting has a bound', () => {
   let deep: Structure = { literal: 'a' };
   for (let i = 0; i < 200; i++) deep = { sequence: [deep] };
   expect(() => compileStructure(deep)).toThrow(/nested/);
+});
+
+test.each([
+  [undefined, /one of literal, regex/],
+  [{}, /one of literal, regex/],
+  [{ litteral: 'a' }, /one of literal, regex/],
+  [{ literal: 5 }, /literal of a part/],
+  [{ text: { type: 'string' } }, /without of a part/],
+  [{ text: { type: 'string' }, without: 'x' }, /without of a part/],
+  [{ text: { type: 'string' }, without: [1] }, /without of a part/],
+  [{ text: true, schema: true, without: [] }, /got schema and text|got text and schema/],
+  [{ sequence: [5] }, /sequence of a part/],
+  [{ sequence: [{ oneOf: {} }] }, /oneOf of a part/],
+  [{ repeat: { literal: 'a' } }, /least of a part/],
+  [{ repeat: { literal: 'a' }, least: 0, most: -1 }, /most of a part/],
+])('no structure: %j', (structure, message) => {
+  expect(() => compileStructure(structure as never)).toThrow(message);
+  expect(() => compileStructure(structure as never)).toThrow(GrammarError);
 });

@@ -3,7 +3,7 @@ import Anthropic from '@anthropic-ai/sdk';
 import type { Model } from '@quern/runtime';
 import OpenAI from 'openai';
 import type { RunningServer } from '../src/index.js';
-import { loadDemo, serving } from './serving.js';
+import { loadDemo, post, serving } from './serving.js';
 
 let model: Model;
 let server: RunningServer;
@@ -130,6 +130,31 @@ describe('OpenAI’s responses', () => {
       'response.output_item.done',
       'response.incomplete',
     ]);
+  });
+
+  test('an error in mid-stream is an event with a number', async () => {
+    const own = await loadDemo(1, { context: 512 });
+    const brief = await serving(own);
+    const body = { input: 'Tell me a story.', temperature: 0, stream: true, max_output_tokens: 400 };
+    const response = await post(`${brief.url}/v1/responses`, body);
+    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+    let text = '';
+    for (let read = await reader.read(); !read.done; read = await reader.read()) {
+      text += read.value;
+      if (text.includes('.delta')) own.dispose();
+    }
+    const [last] = text.trim().split('\n\n').slice(-1);
+    const [name, data] = last!.split('\n');
+    expect(name).toBe('event: error');
+    const numbers = [...text.matchAll(/"sequence_number":(\d+)/g)].map(([, number]) => Number(number));
+    expect(numbers).toEqual(numbers.map((_, i) => i));
+    expect(JSON.parse(data!.slice('data: '.length))).toMatchObject({
+      type: 'error',
+      sequence_number: numbers.length - 1,
+      message: expect.any(String),
+      param: null,
+    });
+    await brief.close();
   });
 
   test('a conversation, a schema', async () => {

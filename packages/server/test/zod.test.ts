@@ -1,6 +1,7 @@
 // Schemas of Zod in a model's own calls: the value has the schema's type.
 import type { Model } from '@quern/runtime';
 import { z } from 'zod';
+import { hermesTemplate } from './hermes-template.js';
 import { loadDemo } from './serving.js';
 
 let model: Model;
@@ -39,4 +40,22 @@ test('checks that a JSON schema cannot say are made at the end', async () => {
   const { value, text } = await model.generate('A number:', { schema: odd, temperature: 0 }).result;
   expect(JSON.parse(text)).toHaveProperty('n');
   expect(value).toBeUndefined();
+});
+
+test('the parameters of a tool', async () => {
+  const caller = await loadDemo(2, { chatTemplate: hermesTemplate, context: 1024 });
+  const parameters = z.object({ city: z.enum(['Rome', 'Oslo']), days: z.int().min(1).max(9).optional() });
+  const { $schema: _, ...json } = z.toJSONSchema(parameters, { io: 'output' });
+  const call = (given: object) =>
+    caller.chat([{ role: 'user', content: 'The weather?' }], {
+      tools: [{ type: 'function', function: { name: 'weather', parameters: given, strict: true } }],
+      toolChoice: 'required',
+      parallelCalls: false,
+      temperature: 0,
+      maxTokens: 100,
+    }).result;
+  const [byZod, byJson] = [await call(parameters), await call(json)];
+  expect(parameters.parse(JSON.parse(byZod.calls[0]!.arguments))).toBeDefined();
+  expect([byZod.tokens, byZod.promptTokens]).toEqual([byJson.tokens, byJson.promptTokens]); // the template sees JSON
+  caller.dispose();
 });

@@ -1,6 +1,8 @@
 import { type Rule, rules, type Schema } from '@quern/core';
 import { type CallFormat, callFormats } from '../chat/answer/index.js';
 import { badOption } from '../error.js';
+import { jsonSchemaOf } from '../structured/json-schema.js';
+import type { StandardSchema } from '../structured/options.js';
 
 /** What a tool's function gets beside its arguments. */
 export interface ToolContext {
@@ -16,7 +18,7 @@ export interface ChatTool {
   readonly function: {
     readonly name: string;
     readonly description?: string | undefined;
-    /** JSON schema of the arguments. */
+    /** JSON schema of the arguments, or a standard schema that has one (Zod …). */
     readonly parameters?: object | undefined;
     /** Arguments that do not fit the schema cannot be written. Default false. The prompt does not show it. */
     readonly strict?: boolean | null | undefined;
@@ -61,7 +63,8 @@ const toolChoice: Rule<ToolChoice> = {
 export const toolSchema = {
   tools: {
     ...rules.listOf('descriptions of tools', rules.object),
-    about: 'tools that the model may call, in the form of the OpenAI API; `run` is called',
+    about:
+      'tools that the model may call, in the form of the OpenAI API; `run` is called; `strict`: arguments fit the schema',
     absent: 'none',
   },
   toolChoice: { ...toolChoice, about: 'whether the model calls tools', absent: "'auto'" },
@@ -98,7 +101,17 @@ export function namedTools({ tools = [] }: ToolOptions): NamedTool[] {
 }
 
 function namedTool({ run, ...described }: Readonly<Record<string, unknown>>, index: number): NamedTool {
-  const { strict, ...fields } = rules.isObject(described.function) ? described.function : described;
+  const inner = rules.isObject(described.function) ? described.function : undefined;
+  if (inner && described.strict !== undefined)
+    throw badOption(
+      `tools[${index}].strict belongs into its function: { function: { name, strict: true } }`,
+      'tools',
+    );
+  const { strict, ...given } = inner ?? described;
+  const fields = {
+    ...given,
+    ...(given.parameters !== undefined && { parameters: parametersOf(given.parameters) }),
+  };
   const { name, parameters } = fields as Readonly<Record<string, unknown>>;
   if (typeof name !== 'string' || name === '')
     throw badOption(`tools[${index}] has no name: give { type: 'function', function: { name, … } }`, 'tools');
@@ -110,7 +123,13 @@ function namedTool({ run, ...described }: Readonly<Record<string, unknown>>, ind
     name,
     parameters,
     strict: strict === true,
-    described: rules.isObject(described.function) ? { ...described, function: fields } : fields,
+    described: inner ? { ...described, function: fields } : fields,
     ...(run !== undefined && { run: run as NonNullable<ChatTool['run']> }),
   };
 }
+
+/** The JSON schema of parameters that are a schema of Zod, Valibot …; others as they are. */
+const parametersOf = (parameters: unknown): unknown =>
+  (rules.isObject(parameters) || typeof parameters === 'function') && '~standard' in parameters
+    ? jsonSchemaOf(parameters as unknown as StandardSchema)
+    : parameters;

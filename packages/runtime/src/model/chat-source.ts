@@ -6,7 +6,7 @@ import {
   thinkingMarks,
   thinkingVariable,
 } from '../chat/answer/call-formats.js';
-import { callStructure } from '../chat/answer/call-structure.js';
+import { argumentStructures, callStructure } from '../chat/answer/call-structure.js';
 import {
   AnswerParser,
   type AnswerParserOptions,
@@ -23,7 +23,7 @@ import type { ChatOptions } from '../generation/generate-options.js';
 import type { GenerationSource, Prompt } from '../generation/generation-source.js';
 import { Run } from '../generation/run.js';
 import { type NamedTool, namedTools, type ToolChoice } from '../generation/tool-options.js';
-import type { CallsRules, CallsStructure } from '../structured/grammars.js';
+import type { CallsRules } from '../structured/grammars.js';
 import { structureOf } from '../structured/options.js';
 import type { Tokenizer } from '../tokenizer/index.js';
 import { chatPrompt, type PromptRules } from './prompt.js';
@@ -59,7 +59,7 @@ export function chatSource<Value>(model: ChatModel, options: ChatOptions): ChatS
     };
     const structure = () => {
       const wanted = enforced(first ? options.toolChoice : 'auto', options, calls, tools, thoughts);
-      return wanted && { structure: wanted, marks: shown };
+      return wanted && { ...wanted, marks: shown };
     };
     const run = await Run.begin<Value>(model.source(prompt, structure), options);
     const known = tools.length > 0 && { tools };
@@ -95,16 +95,21 @@ function enforced(
   calls: CallFormat | undefined,
   tools: readonly NamedTool[],
   thinking: AnswerParserOptions['thinking'],
-): CallsStructure | undefined {
+): Omit<CallsRules, 'marks'> | undefined {
   const isForced = choice !== 'auto' && choice !== 'none';
-  if (!isForced && !tools.some(({ strict }) => strict)) return undefined;
+  const strict = tools.filter((tool) => tool.strict);
+  if (!isForced && strict.length === 0) return undefined;
   if (calls === undefined)
     throw badOption(
       "callFormat: 'none' cannot enforce calls: leave out toolChoice and strict, or choose a format",
       'callFormat',
     );
-  if (isForced) return { whole: callStructure(calls, tools, { choice, parallel, thinking }) };
-  return { lazy: { triggers: strictCalls(calls, tools), longest: longestHead(tools), thinking } };
+  if (isForced) {
+    const whole = callStructure(calls, tools, { choice, parallel, thinking });
+    return { structure: { whole }, parts: argumentStructures(calls, tools) };
+  }
+  const lazy = { triggers: strictCalls(calls, strict), longest: longestHead(strict), thinking };
+  return { structure: { lazy }, parts: argumentStructures(calls, strict) };
 }
 
 /** How the answer writes calls; undefined where they stay text. */

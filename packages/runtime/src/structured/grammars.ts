@@ -33,6 +33,8 @@ export interface LazyStructure extends Pick<LazyGrammar, 'longest' | 'thinking'>
 
 export interface CallsRules {
   readonly structure: CallsStructure;
+  /** What is in it of each tool: named where it cannot be enforced. */
+  readonly parts: ReadonlyMap<string, Structure>;
   /** Control tokens that are marks of calls: the text has them. */
   readonly marks: ReadonlySet<number>;
 }
@@ -68,22 +70,26 @@ export class Grammars {
     return name && this.grammar(name, options[name]).matcher(await this.vocabularyOf(name, noMarks));
   }
 
-  private async callsMatcher({ structure, marks }: CallsRules): Promise<TokenMatcher> {
+  private async callsMatcher({ structure, parts, marks }: CallsRules): Promise<TokenMatcher> {
     if ('whole' in structure) {
-      const grammar = this.kept('tools', structure.whole);
+      const grammar = this.calls(structure.whole, parts);
       return grammar.matcher(await this.vocabularyOf('toolChoice', marks));
     }
     const { triggers, ...lazy } = structure.lazy;
     const compiled = [];
-    for (const trigger of triggers) compiled.push({ ...trigger, behind: await this.each(trigger.behind) });
+    for (const trigger of triggers)
+      compiled.push({ ...trigger, behind: await this.each(trigger.behind, parts) });
     return new LazyMatcher({ ...lazy, triggers: compiled }, await this.vocabularyOf('tools', marks));
   }
 
   /** Compiled one by one, with turns of the event loop between. */
-  private async each(structures: ReadonlyMap<string, Structure>): Promise<Map<string, Grammar>> {
+  private async each(
+    structures: ReadonlyMap<string, Structure>,
+    parts: CallsRules['parts'],
+  ): Promise<Map<string, Grammar>> {
     const compiled = new Map<string, Grammar>();
     for (const [key, structure] of structures) {
-      compiled.set(key, this.kept('tools', structure, `tools, strict '${key}'`));
+      compiled.set(key, this.calls(structure, parts));
       await setImmediate();
     }
     return compiled;
@@ -94,10 +100,18 @@ export class Grammars {
     return this.kept(name, name === 'schema' ? jsonSchemaOf(value as never) : value);
   }
 
-  /** @param named for messages */
-  private kept(name: GrammarSource, source: unknown, named: string = name): Grammar {
-    const key = `${name} ${asJson(named, source)}`;
-    const known = this.compiled.get(key) ?? compile(name, source, named);
+  private calls(structure: Structure, parts: CallsRules['parts']): Grammar {
+    try {
+      return this.kept('tools', structure);
+    } catch (error) {
+      for (const [tool, part] of parts) compile('tools', part, `tools, '${tool}'`); // the one at fault is named
+      throw error;
+    }
+  }
+
+  private kept(name: GrammarSource, source: unknown): Grammar {
+    const key = `${name} ${asJson(name, source)}`;
+    const known = this.compiled.get(key) ?? compile(name, source, name);
     this.compiled.delete(key);
     this.compiled.set(key, known);
     if (this.compiled.size > mostGrammars) this.compiled.delete(this.compiled.keys().next().value!);

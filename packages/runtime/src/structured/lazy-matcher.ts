@@ -3,7 +3,7 @@ import type { TokenMatcher } from './token-matcher.js';
 
 /** Where a structure begins in a free text, and which. */
 export interface Trigger {
-  /** The text before the structure; its one group has a key of `behind`. Global; a character per byte of UTF-8. */
+  /** The text before the structure; its first group, or '', is a key of `behind`. Global; a character per byte of UTF-8. */
   readonly pattern: RegExp;
   /** What follows, by key: a structure, then anything. As soon as the structure is whole, the text is free again. */
   readonly behind: ReadonlyMap<string, Grammar>;
@@ -137,7 +137,7 @@ export class LazyMatcher implements TokenMatcher {
       for (const match of seen || !next ? text.matchAll(pattern) : []) {
         const end = match.index + match[0].length;
         if (end <= text.length - added) continue;
-        const matcher = behind.get(match[1] as string)!.matcher(this.vocabulary);
+        const matcher = behind.get(match[1] ?? '')!.matcher(this.vocabulary);
         if (end === text.length)
           return { ...nowhere, text: this.cut(text), seen: true, inside: { matcher, length: 0 } };
         if (matcher.acceptBytes(bytesOf(text.slice(end)))) return this.in(matcher, text);

@@ -47,7 +47,7 @@ describe.each(hasCpu ? ['cpu'] : ['reference'])('on backend %s', (backend) => {
   });
 
   const ask = (options: ChatOptions) =>
-    model.chat(messages, { maxTokens: 120, temperature: 0, ...options }).result;
+    model.chat(messages, { maxTokens: 250, temperature: 0, ...options }).result;
 
   test('without strict the model writes what it likes', async () => {
     const { text, calls, reason } = await ask({ tools: [tool()] });
@@ -123,12 +123,23 @@ describe.each(hasCpu ? ['cpu'] : ['reference'])('on backend %s', (backend) => {
     const unique = { properties: { a: { type: 'array', uniqueItems: true } } };
     await expect(ask({ tools: [tool(true, unique)] })).rejects.toMatchObject({
       code: 'BAD_GRAMMAR',
-      message: expect.stringMatching(/strict 'weather'.*uniqueItems/),
+      message: expect.stringMatching(/tools, 'weather'.*uniqueItems/),
     });
     expect((await ask({ tools: [tool(false, unique)] })).calls).toHaveLength(1);
     await expect(ask({ tools: [tool(true)], callFormat: 'none' })).rejects.toMatchObject({
       code: 'BAD_OPTION',
       message: expect.stringContaining('strict'),
+    });
+    await expect(ask({ tools: [{ ...tool(), strict: true }] })).rejects.toMatchObject({
+      code: 'BAD_OPTION',
+      message: expect.stringContaining('tools[0].strict belongs into its function'),
+    });
+    const other = {
+      type: 'function',
+      function: { name: 'other', parameters: { type: 'object', ...unique } },
+    };
+    await expect(ask({ tools: [tool(), other], toolChoice: 'required' })).rejects.toMatchObject({
+      message: expect.stringMatching(/tools, 'other'.*uniqueItems/),
     });
     await expect(ask({ tools: [tool('yes')] })).rejects.toMatchObject({
       code: 'BAD_OPTION',

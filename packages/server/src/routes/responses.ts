@@ -4,6 +4,7 @@ import { begun } from '../chat/begun.js';
 import { type Block, type BlockEvent, blocksOf, isCut, wholeAnswer } from '../chat/blocks.js';
 import { answer, type TurnEvent, turn } from '../chat/turn.js';
 import type { Call, ServerContext } from '../context.js';
+import type { ApiError } from '../errors.js';
 import { generatorFor } from '../models.js';
 import { samplingOptions } from '../requests/generate-options.js';
 import { needMaxTokens } from '../requests/max-tokens.js';
@@ -32,7 +33,10 @@ export async function responses(request: Request, context: ServerContext, call: 
   const structuredBy = body.tools?.length ? 'tools' : 'text.format';
   const events = turn(served, answer(conversationOf(body), options), context.metrics, structuredBy);
   const head = headOf(body, served.name);
-  if (body.stream) return eventStream(streamOf(await begun(events), head), call);
+  if (body.stream) {
+    const numbers = new Numbers();
+    return eventStream(streamOf(await begun(events), head, numbers), call, (error) => failed(error, numbers));
+  }
   const { blocks, result } = await wholeAnswer(events);
   return Response.json(ended(head, blocks, result));
 }
@@ -92,9 +96,26 @@ const part = (text: string) => ({ type: 'output_text', text, annotations: [], lo
 const prefixes = { text: 'msg', thinking: 'rs', call: 'fc' } as const;
 const idOf = ({ id }: Head, { kind, index }: Block): string => `${prefixes[kind]}_${id.slice(5)}_${index}`;
 
-async function* streamOf(events: AsyncIterable<TurnEvent>, head: Head): AsyncGenerator<string> {
-  let number = 0;
-  const send = ([type, data]: Named) => event({ type, sequence_number: number++, ...data }, type);
+/** The events of a stream are numbered. */
+class Numbers {
+  private count = 0;
+
+  next(): number {
+    return this.count++;
+  }
+}
+
+function failed({ message, body }: ApiError, numbers: Numbers): string {
+  const { code, param } = body.error;
+  return event({ type: 'error', sequence_number: numbers.next(), code, message, param }, 'error');
+}
+
+async function* streamOf(
+  events: AsyncIterable<TurnEvent>,
+  head: Head,
+  numbers: Numbers,
+): AsyncGenerator<string> {
+  const send = ([type, data]: Named) => event({ type, sequence_number: numbers.next(), ...data }, type);
   const begun = { ...head, status: 'in_progress', incomplete_details: null, output: [], usage: null };
   yield send(['response.created', { response: begun }]);
   yield send(['response.in_progress', { response: begun }]);

@@ -3,6 +3,7 @@ import { escapeRegExp } from '../../escape-regexp.js';
 import type { CallFormat } from './call-formats.js';
 import type { AnswerTool } from './call-output.js';
 import { isText } from './qwen-coder-calls.js';
+import { type Member, membersOf, needNames, objectSchema } from './tool-arguments.js';
 
 export interface CallStructureOptions {
   /** At least one call of any tool, or exactly one of this tool. */
@@ -17,9 +18,6 @@ export const literal = (text: string): Structure => ({ literal: text });
 export const sequence = (...parts: readonly Structure[]): Structure => ({ sequence: parts });
 const optional = (part: Structure): Structure => ({ repeat: part, least: 0, most: 1 });
 
-const record = (value: unknown): Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
-
 /**
  * A pattern for any text up to and with the first `mark`. The mark's first character must not come in it again: then
  * whatever follows a part of the mark is that character once more, or ends the part.
@@ -30,24 +28,6 @@ export function upTo(mark: string): Structure {
   const broken = starts.map((start, i) => `${start}[^${first}${escapeRegExp(mark[i + 1]!)}]`);
   const part = starts.length > 0 ? `(?:${starts.reverse().join('|')})*` : '';
   return { regex: `(?:[^${first}]|${part}(?:${broken.join('|')}))*${part}${escapeRegExp(mark)}` };
-}
-
-interface Member {
-  readonly name: string;
-  readonly schema: Readonly<Record<string, unknown>>;
-  readonly required: boolean;
-}
-
-/** The arguments of a tool, by name; those that must be given first. */
-function membersOf({ parameters }: AnswerTool): Member[] {
-  const { properties, required, $defs } = record(parameters);
-  const needed: readonly unknown[] = Array.isArray(required) ? required : [];
-  const members = Object.entries(record(properties)).map(([name, schema]) => ({
-    name,
-    schema: { ...record(schema), ...($defs !== undefined && { $defs }) },
-    required: needed.includes(name),
-  }));
-  return [...members.filter((member) => member.required), ...members.filter((member) => !member.required)];
 }
 
 /** Members with a separator between them; optional ones may be left out. */
@@ -70,86 +50,139 @@ function joined(
   };
 }
 
-/** As in OpenAI's API: a tool without `parameters` has none. */
-const noParameters = { type: 'object', additionalProperties: false };
-
-export const argumentsOf = ({ parameters }: AnswerTool): Structure => ({
-  schema: parameters ?? noParameters,
-});
+export const argumentsOf = (tool: AnswerTool): Structure => ({ schema: objectSchema(tool) });
 
 const object =
   (key: string) =>
   (tool: AnswerTool): Structure =>
     sequence(literal(`{"name": ${JSON.stringify(tool.name)}, "${key}": `), argumentsOf(tool), literal('}'));
 
+const identifier = /^[A-Za-z_][\w.-]*$/;
+
 /** Behind the name. */
-export const pythonArguments = (tool: AnswerTool): Structure =>
-  sequence(
-    literal('('),
-    joined(membersOf(tool), ', ', ({ name, schema }) => sequence(literal(`${name}=`), { schema })),
-    literal(')'),
-  );
+export function pythonArguments(tool: AnswerTool): Structure {
+  const members = membersOf(tool);
+  needNames(tool, [tool.name, ...members.map(({ name }) => name)], identifier, 'pythonic');
+  const written = joined(members, ', ', ({ name, schema }) => sequence(literal(`${name}=`), { schema }));
+  return sequence(literal('('), written, literal(')'));
+}
+
+const coderMarks = ['</parameter>', '</tool_call>'];
+
+/** A text that is no JSON. */
+const notJson = { pattern: '^[^\\s\\d"{\\[-]', not: { enum: ['true', 'false', 'null'] } };
+
+/** Strings as they are, all else as JSON. */
+function coderValue(schema: Member['schema']): Structure {
+  if (isText(schema)) return { text: schema, without: coderMarks };
+  if (!mayBeText(schema)) return { schema };
+  const conditions = Array.isArray(schema.allOf) ? schema.allOf : [];
+  return {
+    oneOf: [{ schema }, { text: { ...schema, allOf: [...conditions, notJson] }, without: coderMarks }],
+  };
+}
+
+/** Whether a string that is no JSON fits, among others. */
+function mayBeText({ type, enum: values, const: value, anyOf, oneOf }: Member['schema']): boolean {
+  const listed: readonly unknown[] = Array.isArray(values) ? values : [value];
+  if (
+    listed.some(
+      (each) => typeof each === 'string' && /^[A-Za-z]/.test(each) && !/^(true|false|null)$/.test(each),
+    )
+  )
+    return true;
+  if (Array.isArray(type)) return type.includes('string') && values === undefined;
+  const choices: readonly unknown[] = [anyOf, oneOf].flat();
+  return choices.some((each) => typeof each === 'object' && each !== null && 'type' in each && isText(each));
+}
 
 function coderParameter({ name, schema, required }: Member): Structure {
-  const open = `<parameter=${name}>\n`;
-  const value: Structure = isText(schema)
-    ? { text: schema, without: ['</parameter>', '</tool_call>'] }
-    : { schema };
-  const written = sequence(literal(open), value, literal('\n</parameter>\n'));
+  const written = sequence(literal(`<parameter=${name}>\n`), coderValue(schema), literal('\n</parameter>\n'));
   return required ? written : optional(written);
 }
 
 /** Behind the name and its bracket. */
-export const coderParameters = (tool: AnswerTool): Structure =>
-  sequence(literal('\n'), ...membersOf(tool).map(coderParameter), literal('</function>\n</tool_call>'));
+export function coderParameters(tool: AnswerTool): Structure {
+  const members = membersOf(tool);
+  needNames(tool, [tool.name, ...members.map(({ name }) => name)], /^[^<>\n]+$/, 'qwen3-coder');
+  return sequence(literal('\n'), ...members.map(coderParameter), literal('</function>\n</tool_call>'));
+}
+
+/** Behind the name of `[TOOL_CALLS]name[ARGS]{…}`. */
+export function mistralArguments(tool: AnswerTool): Structure {
+  needNames(tool, [tool.name], /^[^\s[\]{]+$/, 'mistral-args');
+  return argumentsOf(tool);
+}
 
 /** How a family writes one call, and what stands around and between several. */
 interface CallsForm {
   readonly call: (tool: AnswerTool) => Structure;
+  /** The part of a call behind the tool's name. */
+  readonly args: (tool: AnswerTool) => Structure;
   readonly before: Structure;
   /** Undefined: one call only. */
   readonly between: string | undefined;
   readonly behind: string;
 }
 
+const none = literal('');
+
 const FORMS: Readonly<Record<CallFormat, CallsForm>> = {
   hermes: {
     call: (tool) => sequence(literal('<tool_call>\n'), object('arguments')(tool), literal('\n</tool_call>')),
-    before: literal(''),
+    args: argumentsOf,
+    before: none,
     between: '\n',
     behind: '',
   },
   'qwen3-coder': {
     call: (tool) => sequence(literal(`<tool_call>\n<function=${tool.name}>`), coderParameters(tool)),
-    before: literal(''),
+    args: coderParameters,
+    before: none,
     between: '\n',
     behind: '',
   },
-  'llama3-json': { call: object('parameters'), before: literal(''), between: undefined, behind: '' },
+  'llama3-json': {
+    call: object('parameters'),
+    args: argumentsOf,
+    before: none,
+    between: undefined,
+    behind: '',
+  },
   pythonic: {
     call: (tool) => sequence(literal(tool.name), pythonArguments(tool)),
+    args: pythonArguments,
     before: literal('['),
     between: ', ',
     behind: ']',
   },
   mistral: {
     call: object('arguments'),
+    args: argumentsOf,
     before: { regex: '\\[TOOL_CALLS\\] ?\\[' },
     between: ', ',
     behind: ']',
   },
   'mistral-args': {
-    call: (tool) => sequence(literal(`[TOOL_CALLS]${tool.name}[ARGS]`), argumentsOf(tool)),
-    before: literal(''),
+    call: (tool) => sequence(literal(`[TOOL_CALLS]${tool.name}[ARGS]`), mistralArguments(tool)),
+    args: mistralArguments,
+    before: none,
     between: '',
     behind: '',
   },
 };
 
+/** What a family writes behind the names of tools, by tool. @throws RuntimeError BAD_GRAMMAR */
+export const argumentStructures = (
+  format: CallFormat,
+  tools: readonly AnswerTool[],
+): ReadonlyMap<string, Structure> => new Map(tools.map((tool) => [tool.name, FORMS[format].args(tool)]));
+
 /**
  * The structure of an answer that calls tools: what a grammar enforces for `toolChoice: 'required'` or a named tool.
  * Every text of it is read as calls by `AnswerParser` of the same family, with arguments that fit the tools' schemas.
  * Strings like `[TOOL_CALLS]` may be control tokens of the vocabulary: the grammar must allow those of `marksOf`.
+ * @throws RuntimeError BAD_GRAMMAR for schemas and names that the family cannot write
  */
 export function callStructure(
   format: CallFormat,

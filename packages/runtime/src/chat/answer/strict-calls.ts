@@ -4,109 +4,122 @@ import type { CallFormat } from './call-formats.js';
 import type { AnswerTool } from './call-output.js';
 import { argumentsOf, coderParameters, literal, pythonArguments, sequence } from './call-structure.js';
 
-/** A tool whose calls may be enforced. */
-export interface StrictTool extends AnswerTool {
-  /** Arguments fit the schema in every call that the model begins. */
-  readonly strict: boolean;
-}
-
-/** Where a call in an answer is known, and what must follow. */
+/** Where a call may be told from other text, and what must follow. */
 export interface StrictCall {
-  /** Over UTF-8 bytes, one character each. Its one group is the tool: a key of `behind`. */
+  /** Over UTF-8 bytes, one character each. Its first group, or '', is a key of `behind`. */
   readonly pattern: RegExp;
-  /** What follows, by tool: the call, then anything. */
+  /** What follows: a call of a strict tool or another name, then anything. */
   readonly behind: ReadonlyMap<string, Structure>;
   /** Counts only behind another call. */
   readonly next: boolean;
 }
 
-/** How a family writes calls: the places behind a tool's name. */
-interface Place {
-  /** Pattern of the text before the name. */
-  readonly before: string;
-  /** The text behind the name that ends it; '' where only what follows tells that the name has ended. */
-  readonly close: string;
-  readonly isJson: boolean;
-  readonly next?: true;
-  readonly behind: (tool: StrictTool) => Structure;
-}
-
-const thenAny = (...parts: readonly Structure[]): Structure => sequence(...parts, { regex: '[\\s\\S]*' });
-/** White space of JSON. */
+/** White space of JSON, in patterns. */
 const spaces = '[ \\t\\n\\r]*';
 const space = '[ \\t\\n\\r]{0,2}';
-
-/** JSON objects: other tools' arguments are any object, so that nothing in them is taken for a call. */
-const parametersOf = (tool: StrictTool): Structure =>
-  tool.strict ? argumentsOf(tool) : { schema: { type: 'object' } };
-
-const object = (before: string, key: string, behind: Structure): Place => ({
-  before: [before, '\\{', '(?:"type"', ':', '"function"', ',', ')?"name"', ':', '"'].join(spaces),
-  close: '"',
-  isJson: true,
-  behind: (tool) =>
-    thenAny({ regex: `${space},${space}"${key}"${space}:${space}` }, parametersOf(tool), behind),
-});
-
-const brace: Structure = { regex: `${space}\\}` };
-
-/** The name has ended where `first` follows; it goes on otherwise. */
-const ended = (first: string, structure: Structure): Structure => ({
-  oneOf: [literal(''), thenAny(structure), thenAny({ regex: `[^${escapeRegExp(first)}]` })],
-});
-
-const mistralNamed: Place = {
-  before: `\\[TOOL_CALLS\\]${spaces}`,
-  close: '',
-  isJson: false,
-  behind: (tool) =>
-    ended('[{', sequence({ regex: '(?:\\[CALL_ID\\][^\\[\\]]{1,64})?(?:\\[ARGS\\])?' }, argumentsOf(tool))),
-};
-const mistral: readonly Place[] = [
-  object(`\\[TOOL_CALLS\\]${spaces}\\[?`, 'arguments', brace),
-  { ...object(`\\}${spaces},`, 'arguments', brace), next: true },
-  mistralNamed,
-];
-
-const PLACES: Readonly<Record<CallFormat, readonly Place[]>> = {
-  hermes: [object('<tool_call>', 'arguments', { regex: `${space}\\}${space}</tool_call>` })],
-  'qwen3-coder': [
-    { before: '<function=', close: '>', isJson: false, behind: (tool) => thenAny(coderParameters(tool)) },
-  ],
-  'llama3-json': [object('', 'parameters', brace)],
-  pythonic: [
-    {
-      before: `[\\[,]${spaces}`,
-      close: '',
-      isJson: false,
-      behind: (tool) => ended('(', pythonArguments(tool)),
-    },
-  ],
-  mistral,
-  'mistral-args': mistral,
-};
-
+const thenAny = (...parts: readonly Structure[]): Structure => sequence(...parts, { regex: '[\\s\\S]*' });
 const bytesOf = (text: string): string => Buffer.from(text).toString('latin1');
 
-function callAt(place: Place, tools: readonly StrictTool[]): StrictCall {
-  const { before, close, isJson, next = false, behind } = place;
-  const spelled = ({ name }: StrictTool) => bytesOf(isJson ? JSON.stringify(name).slice(1, -1) : name);
-  const named = tools.filter(({ strict }) => strict || isJson);
-  const names = named.map((tool) => escapeRegExp(spelled(tool))).sort((a, b) => b.length - a.length);
+/** Mistral's ids of calls stand behind the arguments. */
+const id = `"id"${space}:${space}"[^"\\\\\\n]{0,64}"`;
+
+/** A member of JSON that is a string or a number. */
+const member = `"[^"\\\\]*"${spaces}:${spaces}(?:"[^"\\\\]*"|-?\\d+)`;
+
+/** How names are written that `close` ends. */
+interface ClosedNames {
+  readonly close: string;
+  /** Pattern of their characters. */
+  readonly characters: string;
+}
+const inQuotes: ClosedNames = { close: '"', characters: '(?:[^"\\\\\\n]|\\\\[^\\n])*' };
+const inBrackets: ClosedNames = { close: '>', characters: '[^>\\n]*' };
+
+/**
+ * The grammar begins before the name, so that a token that holds more than the name's end is seen too. A line break also
+ * ends names of nobody.
+ */
+function closedNames(
+  before: string,
+  { close, characters }: ClosedNames,
+  tools: readonly AnswerTool[],
+  spell: (name: string) => string,
+  behind: (tool: AnswerTool) => Structure,
+): StrictCall {
+  const names = tools.map(({ name }) => spell(name));
+  const calls = tools.map((tool, i) => thenAny(literal(names[i]! + close), behind(tool)));
+  const others = { type: 'string', pattern: `^${characters}$`, not: { enum: names } };
+  const grammar = { oneOf: [...calls, thenAny({ text: others, without: [] }, { regex: `[${close}\\n]` })] };
+  return { pattern: new RegExp(before, 'g'), behind: new Map([['', grammar]]), next: false };
+}
+
+/** Names that end where the first characters of the arguments follow: the grammar begins behind the name. */
+function openNames(
+  before: string,
+  first: string,
+  tools: readonly AnswerTool[],
+  behind: (tool: AnswerTool) => Structure,
+): StrictCall {
+  const longestFirst = tools.map(({ name }) => bytesOf(name)).sort((a, b) => b.length - a.length);
+  const goesOn = thenAny({ regex: `[^${first}]` });
+  const structure = (tool: AnswerTool) => ({ oneOf: [literal(''), thenAny(behind(tool)), goesOn] });
   return {
-    pattern: new RegExp(`${before}(${names.join('|')})${close}`, 'g'),
-    behind: new Map(named.map((tool) => [spelled(tool), behind(tool)])),
-    next,
+    pattern: new RegExp(`${before}(${longestFirst.map(escapeRegExp).join('|')})`, 'g'),
+    behind: new Map(tools.map((tool) => [bytesOf(tool.name), structure(tool)])),
+    next: false,
   };
 }
 
+/** An object with a name and arguments, perhaps with other members. `end` stands behind it. */
+function objects(before: string, key: string, tools: readonly AnswerTool[], end = ''): StrictCall {
+  const head = [before, '\\{', `(?:${member}`, ',', '){0,3}"name"', ':', '"'].join(spaces);
+  const spell = (name: string) => JSON.stringify(name).slice(1, -1);
+  return closedNames(head, inQuotes, tools, spell, (tool) =>
+    sequence({ regex: `${space},${space}"${key}"${space}:${space}` }, argumentsOf(tool), {
+      regex: `(?:${space},${space}${id})?${space}\\}${end}`,
+    }),
+  );
+}
+
+function mistralCalls(tools: readonly AnswerTool[]): readonly StrictCall[] {
+  const named = tools.filter(({ name }) => /^[^\s[\]{]+$/.test(name));
+  const header = { regex: ' ?(?:\\[CALL_ID\\][^\\[\\]]{1,64})?(?:\\[ARGS\\])? ?' };
+  return [
+    objects(`\\[TOOL_CALLS\\]${spaces}\\[?`, 'arguments', tools),
+    { ...objects(`\\}${spaces},`, 'arguments', tools), next: true },
+    ...(named.length === 0
+      ? []
+      : [
+          openNames(`\\[TOOL_CALLS\\]${spaces}`, '\\s\\[{', named, (tool) =>
+            sequence(header, argumentsOf(tool)),
+          ),
+        ]),
+  ];
+}
+
+const FORMS: Readonly<Record<CallFormat, (tools: readonly AnswerTool[]) => readonly StrictCall[]>> = {
+  hermes: (tools) => [objects('<tool_call>', 'arguments', tools, `${space}</tool_call>`)],
+  'qwen3-coder': (tools) => [closedNames('<function=', inBrackets, tools, (name) => name, coderParameters)],
+  'llama3-json': (tools) => [
+    objects('', 'parameters', tools),
+    openNames(`<\\|python_tag\\|>${spaces}`, '.', tools, (tool) =>
+      sequence(literal('.call'), pythonArguments(tool)),
+    ),
+  ],
+  pythonic: (tools) => [openNames(`[\\[,]${spaces}`, '(', tools, pythonArguments)],
+  mistral: mistralCalls,
+  'mistral-args': mistralCalls,
+};
+
 /**
- * The places of an answer behind which the calls of strict tools are enforced, whether or not it must call. A call that
- * names its tool behind its arguments is not one of them.
+ * The places of an answer behind which the calls of strict tools are enforced, whether or not it must call. Calls that
+ * name their tool behind the arguments are not among them.
+ * @param tools the strict ones, at least one
+ * @throws RuntimeError BAD_GRAMMAR for schemas and names that the family cannot write
  */
-export const strictCalls = (format: CallFormat, tools: readonly StrictTool[]): readonly StrictCall[] =>
-  PLACES[format].map((place) => callAt(place, tools));
+export const strictCalls = (format: CallFormat, tools: readonly AnswerTool[]): readonly StrictCall[] =>
+  FORMS[format](tools);
 
 /** The most bytes of a text that decide whether a call of these tools begins. */
-export const longestHead = (tools: readonly StrictTool[]): number =>
-  128 + Math.max(0, ...tools.map(({ name }) => bytesOf(JSON.stringify(name)).length));
+export const longestHead = (tools: readonly AnswerTool[]): number =>
+  256 + Math.max(0, ...tools.map(({ name }) => bytesOf(name).length));

@@ -106,3 +106,86 @@ test('thoughts before enforced calls', () => {
   expect(accepts(`Well. ${call}`)).toBe(false);
   expect(accepts(`${call}\n${call}`)).toBe(false);
 });
+
+describe.each(['pythonic', 'qwen3-coder'] as const)('%s writes arguments one by one', (format) => {
+  const structure = (parameters: object, name = 'f') =>
+    callStructure(format, [{ name, parameters }], { choice: 'required', parallel: false });
+  const fits = (parameters: object) => (text: string) => compileStructure(structure(parameters)).test(text);
+  const written = (json: string) =>
+    format === 'pythonic'
+      ? `[f(a=${json})]`
+      : `<tool_call>\n<function=f>\n<parameter=a>\n${json}\n</parameter>\n</function>\n</tool_call>`;
+  const empty = format === 'pythonic' ? '[f()]' : '<tool_call>\n<function=f>\n</function>\n</tool_call>';
+
+  test.each([
+    ['anyOf', { anyOf: [{ required: ['a'] }] }],
+    ['const', { const: {} }],
+    ['minProperties', { minProperties: 1 }],
+    ['if', { if: true }],
+    ['patternProperties', { patternProperties: {} }],
+    ['$ref', { $ref: 'https://x/y' }],
+  ])('%s of the whole is refused by name', (key, more) => {
+    const parameters = { type: 'object', properties: { a: { type: 'integer' } }, ...more };
+    if (key === '$ref') expect(fits(parameters)(empty)).toBe(true);
+    else
+      expect(() => structure(parameters)).toThrow(
+        `tools, 'f': this family of calls writes arguments one by one, so ${key}`,
+      );
+  });
+
+  test('a reference to an own definition; required names without a schema', () => {
+    const a = { type: 'object', properties: { a: { type: 'integer' } }, required: ['a'] };
+    const referring = fits({ $ref: '#/$defs/a', $defs: { a } });
+    expect([referring(written('5')), referring(written('"x"')), referring(empty)]).toEqual([
+      true,
+      false,
+      false,
+    ]);
+    const unnamed = fits({ type: 'object', required: ['a'] });
+    expect([unnamed(written('[5]')), unnamed(empty)]).toEqual([true, false]);
+    const impossible = { type: 'object', required: ['a'], additionalProperties: false };
+    expect(() => structure(impossible)).toThrow("tools, 'f': 'a' is required, but not allowed");
+  });
+
+  test('names that the family cannot write are refused', () => {
+    const odd = format === 'pythonic' ? 'content-type ü' : 'a>b';
+    expect(() => structure({ type: 'object', properties: { [odd]: {} } })).toThrow(
+      `cannot have the name ${JSON.stringify(odd)}`,
+    );
+    expect(() => structure({}, odd)).toThrow(`cannot have the name`);
+  });
+});
+
+test.each(callFormats)('%s: arguments are an object', (format) => {
+  const structure = (parameters: object) =>
+    callStructure(format, [{ name: 'f', parameters }], { choice: 'required' });
+  expect(() => structure({ type: 'array' })).toThrow("tools, 'f': arguments are an object");
+  expect(() => structure({ type: ['string', 'null'] })).toThrow("tools, 'f': arguments are an object");
+  expect(() => structure({ type: ['object', 'null'] })).not.toThrow();
+});
+
+test('mistral-args: names with spaces are refused', () => {
+  expect(() => callStructure('mistral-args', [{ name: 'a b' }], { choice: 'required' })).toThrow(
+    'cannot have the name',
+  );
+});
+
+test('qwen3-coder: strings as they are, where another value may stand', () => {
+  const fits = (schema: object) => (text: string) =>
+    compileStructure(
+      callStructure(
+        'qwen3-coder',
+        [{ name: 'f', parameters: { properties: { a: schema }, required: ['a'] } }],
+        {
+          choice: 'required',
+        },
+      ),
+    ).test(`<tool_call>\n<function=f>\n<parameter=a>\n${text}\n</parameter>\n</function>\n</tool_call>`);
+  const good = (schema: object, texts: readonly string[]) => texts.filter(fits(schema));
+  const texts = ['Linz', '"Linz"', 'null', '5', 'true', 'Graz </parameter> x', '[1]'];
+  expect(good({ enum: ['Linz', 5] }, texts)).toEqual(['Linz', '"Linz"', '5']);
+  expect(good({ type: ['string', 'null'] }, texts)).toEqual(['Linz', '"Linz"', 'null']);
+  expect(good({ anyOf: [{ type: 'string' }, { type: 'integer' }] }, texts)).toEqual(['Linz', '"Linz"', '5']);
+  expect(good({ type: 'string' }, texts)).toEqual(['Linz', '"Linz"', 'null', '5', 'true', '[1]']);
+  expect(good({ enum: ['5', 'null'] }, texts)).toEqual([]);
+});

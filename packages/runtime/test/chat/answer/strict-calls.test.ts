@@ -13,10 +13,9 @@ const weather = {
     required: ['city'],
     additionalProperties: false,
   },
-  strict: true,
 };
-/** Its name begins as the other's; nothing of it is enforced. */
-const get = { name: 'get', parameters: { type: 'object' }, strict: false };
+/** Its name begins as the other's; it is not strict. */
+const get = { name: 'get', parameters: { type: 'object' } };
 const tools = [weather, get];
 
 const end = 128;
@@ -43,7 +42,7 @@ const vocabulary = new Vocabulary(
   { endOfText: [end] },
 );
 
-const matcherOf = (format: CallFormat, thinking?: 'parted' | 'open', of = tools) =>
+const matcherOf = (format: CallFormat, thinking?: 'parted' | 'open', of = [weather], over = vocabulary) =>
   new LazyMatcher(
     {
       triggers: strictCalls(format, of).map(({ behind, ...trigger }) => ({
@@ -53,7 +52,7 @@ const matcherOf = (format: CallFormat, thinking?: 'parted' | 'open', of = tools)
       longest: longestHead(of),
       thinking,
     },
-    vocabulary,
+    over,
   );
 
 const write = (matcher: LazyMatcher, text: string) => {
@@ -117,10 +116,8 @@ test.each(cases)('%s, %j: arguments fit, whatever is chosen', (format, head) => 
 
 test.each(callFormats)('%s: text without calls is free', (format) => {
   const matcher = matcherOf(format, 'parted');
-  for (const c of '{"name": "other", "get_weather": [1, 2]} <tool> get_weather() [a](b) <function=x>') {
-    expect(matcher.isFree).toBe(true);
-    matcher.accept(c.charCodeAt(0));
-  }
+  write(matcher, '{"name": "other", "get_weather": [1, 2]} <tool> get_weather() [a](b) <function=x> ');
+  expect(matcher.isFree).toBe(true);
   const mask = new Int32Array(vocabulary.words);
   matcher.mask(mask);
   expect([...mask].every((word) => word === -1)).toBe(true);
@@ -147,16 +144,71 @@ test('thoughts are free, also of marks', () => {
   expect(crossing.isFree).toBe(true);
 });
 
-test('other tools have any object, and a call in it is none', () => {
-  const matcher = matcherOf('hermes');
-  write(matcher, '<tool_call>\n{"name": "get", "arguments": {"a": [{"name": "get_weather", "b": 1}]}}\n');
-  expect(matcher.isFree).toBe(false);
-  write(matcher, '</tool_call>');
-  expect(matcher.isFree).toBe(true);
-  write(matcher, heads.hermes[0]!);
-  expect(matcher.forced().map((id) => texts[id])).toEqual([]); // white space may come
-  write(matcher, ', ');
-  expect(matcher.allows(texts.indexOf('{}'))).toBe(false);
+test('other names are free, also where they begin alike', () => {
+  for (const [format, text] of [
+    ['hermes', '<tool_call>\n{"name": "get"'],
+    ['hermes', '<tool_call>\n{"name": "get_weathers", "x'],
+    ['hermes', '<tool_call>{"name": "\n'],
+    ['llama3-json', '{"id": 5, "name": "get"'],
+    ['qwen3-coder', '<tool_call>\n<function=get>'],
+    ['pythonic', '[get('],
+    ['pythonic', '[get_weathers('],
+    ['mistral', '[TOOL_CALLS]get{'],
+    ['mistral-args', '[TOOL_CALLS]get_weather_now['],
+  ] as const) {
+    const matcher = matcherOf(format);
+    write(matcher, text);
+    expect([format, text, matcher.isFree]).toEqual([format, text, true]);
+  }
+});
+
+test.each([
+  [
+    'hermes',
+    '<tool_call>{"name": "get_weather',
+    ['"}', '"\n}', '"}</', '", "arguments": {}}', '", "arguments": {"x'],
+    ['"', '",', '", "'],
+  ],
+  ['hermes', '<tool_call>{"name": "', ['get_weather"}'], ['get_weather"', 'get"}', 'get_weathers"}']],
+  ['llama3-json', '{"name": "get_weather', ['"}', '", "parameters": {}}'], ['",', '", "parameters": {"']],
+  ['mistral', '[TOOL_CALLS][{"name": "get_weather', ['"}]', '"}'], ['", ']],
+  ['qwen3-coder', '<function=get_weather', ['></', '>\n</'], ['>', '>\n', '>\n<parameter=city>', 's></']],
+  ['pythonic', '[get_weather', ['()', '()]', '(days=1)'], ['(', '(city="', 's()']],
+  ['mistral-args', '[TOOL_CALLS]get_weather', ['[ARGS]{}', '{}', ' {}'], ['[ARGS]{"', '{', ' {"city']],
+] as const)('%s, %j: tokens over the end of the name', (format, text, wrong, right) => {
+  const over = [...wrong, ...right];
+  const longer = [...texts, ...over];
+  const own = new Vocabulary(
+    longer.map((each) => new TextEncoder().encode(each)),
+    { endOfText: [end] },
+  );
+  const matcher = matcherOf(format, undefined, [weather], own);
+  write(matcher, text);
+  const allowed = over.filter((each) => matcher.allows(longer.lastIndexOf(each)));
+  expect(allowed).toEqual(right);
+});
+
+test.each([
+  ['hermes', '<tool_call>{"id": "7", "index": 3, "name": "get_weather", "arguments": {"'],
+  ['mistral', '[TOOL_CALLS][{"id": "abc", "name": "get_weather", "arguments": {"'],
+  ['llama3-json', '<|python_tag|>{"type": "function", "name": "get_weather", "parameters": {"'],
+  ['llama3-json', '<|python_tag|>get_weather.call('],
+  ['mistral-args', '[TOOL_CALLS]get_weather {"'],
+] as const)('%s, %j: other spellings of a call', (format, text) => {
+  const matcher = matcherOf(format);
+  write(matcher, text);
+  const next = [...'dcx'].filter((c) => matcher.allows(c.charCodeAt(0)));
+  expect([matcher.isFree, next.includes('x'), next.includes('c')]).toEqual([false, false, true]);
+});
+
+test('members behind the arguments', () => {
+  for (const format of ['hermes', 'mistral'] as const) {
+    const matcher = matcherOf(format);
+    const head = format === 'hermes' ? '<tool_call>' : '[TOOL_CALLS][';
+    write(matcher, `${head}{"name": "get_weather", "arguments": {"city": "Rome"}, "id": "abcdefghi"}`);
+    if (format === 'hermes') write(matcher, '</tool_call>');
+    expect(matcher.isFree).toBe(true);
+  }
 });
 
 test('a list of calls: the second is enforced too', () => {
@@ -220,9 +272,6 @@ test('names of any characters', () => {
     { endOfText: [256] },
   );
   const over = new LazyMatcher((matcher as unknown as { grammar: never }).grammar, bytes);
-  for (const byte of head) {
-    expect(over.isFree).toBe(true);
-    over.accept(byte);
-  }
-  expect(over.isFree).toBe(false);
+  for (const byte of head) over.accept(byte);
+  expect(['}', ','].map((c) => over.allows(c.charCodeAt(0)))).toEqual([false, true]);
 });

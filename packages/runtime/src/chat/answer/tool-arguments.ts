@@ -1,0 +1,88 @@
+import { RuntimeError } from '../../error.js';
+import type { AnswerTool } from './call-output.js';
+
+type Keywords = Readonly<Record<string, unknown>>;
+
+/** An argument of a tool, where a family writes arguments one by one. */
+export interface Member {
+  readonly name: string;
+  readonly schema: Keywords;
+  readonly required: boolean;
+}
+
+const record = (value: unknown): Keywords =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
+
+const refuse = ({ name }: AnswerTool, why: string) =>
+  new RuntimeError('BAD_GRAMMAR', `tools, '${name}': ${why}`);
+
+/** As in OpenAI's API: a tool without `parameters` has no arguments. */
+const noParameters: Keywords = { type: 'object', additionalProperties: false };
+
+/**
+ * The schema of a tool's arguments, which are an object.
+ * @throws RuntimeError BAD_GRAMMAR for a schema of something else
+ */
+export function objectSchema(tool: AnswerTool): Keywords {
+  const schema = record(tool.parameters ?? noParameters);
+  const { type = 'object' } = schema;
+  const types: readonly unknown[] = Array.isArray(type) ? type : [type];
+  if (!types.includes('object'))
+    throw refuse(tool, `arguments are an object, but the type of their schema is ${JSON.stringify(type)}`);
+  return { ...schema, type: 'object' };
+}
+
+/** Keywords of an object that says its members one by one, and annotations. */
+const ofMembers = ['type', 'properties', 'required', 'additionalProperties', '$defs', 'definitions'];
+const annotations = [
+  'title',
+  'description',
+  'default',
+  'examples',
+  '$schema',
+  '$id',
+  '$comment',
+  'deprecated',
+];
+
+/**
+ * The arguments of a tool one by one; those that must be given first.
+ * @throws RuntimeError BAD_GRAMMAR for schemas that say more than that of their members
+ */
+export function membersOf(tool: AnswerTool): Member[] {
+  const schema = withoutReference(tool, objectSchema(tool));
+  const other = Object.keys(schema).find((key) => ![...ofMembers, ...annotations].includes(key));
+  if (other !== undefined)
+    throw refuse(
+      tool,
+      `this family of calls writes arguments one by one, so ${other} of the whole cannot be enforced; say it of properties`,
+    );
+  const { properties, required, additionalProperties = true, $defs, definitions } = schema;
+  const needed = (Array.isArray(required) ? required : []).map(String);
+  const named = {
+    ...Object.fromEntries(needed.map((name) => [name, additionalProperties])),
+    ...record(properties),
+  };
+  const shared = { ...($defs !== undefined && { $defs }), ...(definitions !== undefined && { definitions }) };
+  const members = Object.entries(named).map(([name, each]) => {
+    if (each === false) throw refuse(tool, `'${name}' is required, but not allowed`);
+    return { name, schema: { ...record(each), ...shared }, required: needed.includes(name) };
+  });
+  return [...members.filter((member) => member.required), ...members.filter((member) => !member.required)];
+}
+
+/** A schema whose whole is a reference to one of its own definitions, as generators of recursive schemas write. */
+function withoutReference(tool: AnswerTool, schema: Keywords): Keywords {
+  const { $ref, ...others } = schema;
+  if ($ref === undefined) return schema;
+  const [, where, name] = /^#\/(\$defs|definitions)\/([^/~%]+)$/.exec(String($ref)) ?? [];
+  const target = record(record(schema[where ?? ''])[name ?? '']);
+  return objectSchema({ ...tool, parameters: { ...target, ...others } });
+}
+
+/** @throws RuntimeError BAD_GRAMMAR for names that a family cannot write */
+export function needNames(tool: AnswerTool, names: readonly string[], pattern: RegExp, family: string): void {
+  const odd = names.find((name) => !pattern.test(name));
+  if (odd !== undefined)
+    throw refuse(tool, `calls of the family ${family} cannot have the name ${JSON.stringify(odd)}`);
+}
