@@ -91,3 +91,42 @@ describeShared('json-schema', () => {
     }
   });
 });
+
+describe('multiples between bounds', () => {
+  const texts = Array.from({ length: 129 }, (_, i) => (i < 128 ? Uint8Array.of(i) : new Uint8Array(0)));
+  const vocabulary = new Vocabulary(texts, { endOfText: [128] });
+
+  /** A random text that ends as soon as it may; undefined where it does not. */
+  function walk(schema: object, seed: number): string | undefined {
+    const matcher = compileSchema(schema).matcher(vocabulary);
+    let state = seed * 7919;
+    let text = '';
+    while (!matcher.isAccepting) {
+      const allowed = Array.from({ length: 128 }, (_, code) => code).filter((code) => matcher.allows(code));
+      if (allowed.length === 0 || text.length > 20) return undefined;
+      state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+      const code = allowed[(state >>> 8) % allowed.length]!;
+      matcher.accept(code);
+      text += String.fromCharCode(code);
+    }
+    return text;
+  }
+
+  test.each([
+    { multipleOf: 97, minimum: 1, maximum: 1e6 },
+    { multipleOf: 331, minimum: 1, maximum: 1e6 },
+    { multipleOf: 1000, minimum: -5000, maximum: 5000 },
+  ])('%j: texts end, and fit', (limits) => {
+    for (let seed = 1; seed <= 8; seed++) {
+      const value = JSON.parse(walk({ type: 'integer', ...limits }, seed) ?? 'null');
+      expect(value % limits.multipleOf).toBeCloseTo(0);
+      expect(value >= limits.minimum && value <= limits.maximum).toBe(true);
+    }
+  });
+
+  test('too large ones are refused by name; without bounds they are not', () => {
+    const limits = { type: 'integer', multipleOf: 9973 };
+    expect(() => compileSchema({ ...limits, minimum: 1 })).toThrow('multipleOf 9973 together with bounds');
+    expect(compileSchema(limits).test('19946')).toBe(true);
+  });
+});

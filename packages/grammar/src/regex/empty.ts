@@ -14,21 +14,28 @@ export class Emptiness {
     if (regex === NOTHING) return true;
     const known = this.known.get(regex);
     if (known !== undefined) return known;
-    const empty = this.regexes.hasLogic(regex) && !this.reaches(regex);
+    const empty = this.regexes.hasLogic(regex) && (this.isEmptyOfAnyNumber(regex) || !this.reaches(regex));
     this.known.set(regex, empty);
     return empty;
+  }
+
+  /** Whether nothing would match even if every number were a multiple. */
+  private isEmptyOfAnyNumber(regex: Regex): boolean {
+    const others = this.regexes.withoutMultiples(regex);
+    return others !== regex && this.isEmpty(others);
   }
 
   private reaches(start: Regex): boolean {
     const parents = new Map<Regex, Regex>([[start, NOTHING]]);
     const open = [start];
     for (let at = open.pop(); at !== undefined; at = open.pop()) {
-      if (this.regexes.nullable(at) || this.known.get(at) === false || parents.size > MAX_VISITS) {
+      if (parents.size > MAX_VISITS) return true; // a guess, of `start` alone
+      if (this.regexes.nullable(at) || this.known.get(at) === false) {
         for (let on = at; on !== NOTHING; on = parents.get(on) ?? NOTHING) this.known.set(on, false);
         return true;
       }
       for (const next of this.successors(at)) {
-        if (parents.has(next)) continue;
+        if (parents.has(next) || this.isEmptyOfAnyNumber(next)) continue;
         parents.set(next, at);
         open.push(next);
       }

@@ -43,6 +43,7 @@ export class Regexes {
   private readonly logic: number[];
   private readonly leasts: number[];
   private readonly spans: (number | undefined)[] = [];
+  private readonly relaxed = new Map<Regex, Regex>();
   private readonly cutSets: (ByteSet | undefined)[];
   private readonly derivatives: Transitions;
 
@@ -158,6 +159,36 @@ export class Regexes {
 
   optional(regex: Regex): Regex {
     return this.or(EMPTY, regex);
+  }
+
+  /**
+   * An expression that matches at least as much, without divisibility, which has as many derivatives as its divisor;
+   * complements stay as they are.
+   */
+  withoutMultiples(regex: Regex): Regex {
+    const known = this.relaxed.get(regex);
+    if (known !== undefined) return known;
+    const found = this.relax(this.at(regex), regex);
+    this.relaxed.set(regex, found);
+    return found;
+  }
+
+  private relax({ kind, parts, min, max }: Node, regex: Regex): Regex {
+    const relaxed = () => parts.map((part) => this.withoutMultiples(part));
+    switch (kind) {
+      case Kind.Multiple:
+        return this.many(this.or(this.range(0x30, 0x39), this.byte(0x2e)));
+      case Kind.Concat:
+        return this.sequence(relaxed());
+      case Kind.Or:
+        return this.or(...relaxed());
+      case Kind.And:
+        return this.and(...relaxed());
+      case Kind.Repeat:
+        return this.repeat(relaxed()[0] as Regex, min, max);
+      default:
+        return regex;
+    }
   }
 
   /** Digits whose number is `remainder` modulo `divisor` less than a multiple; a decimal point is skipped. */

@@ -1,3 +1,4 @@
+import { GrammarError } from '../error.js';
 import { EMPTY, type Regex, type Regexes } from '../regex/regexes.js';
 
 /** A bound of numbers. */
@@ -14,6 +15,8 @@ export interface NumberLimits {
   readonly excluded: readonly number[];
 }
 
+/** Larger ones have too many derivatives between bounds: texts could reach a place where no token may follow. */
+const MAX_BOUNDED_DIVISOR = 1000;
 const MAX_EXCLUSIVE_DIGITS = 16; // more digits could round to the excluded bound itself
 
 /** JSON numbers within limits. Unlimited ones may have exponents; limited ones are plain decimals. */
@@ -38,6 +41,13 @@ export class Numbers {
     const { isInteger, least, most, multiples, excluded } = limits;
     const isLimited = least.length + most.length + multiples.length + excluded.length > 0;
     if (!isLimited) return this.unlimited(isInteger);
+    const tooLarge = multiples.find((by) => digitsOf(by) > MAX_BOUNDED_DIVISOR);
+    if (tooLarge !== undefined && least.length + most.length > 0)
+      throw new GrammarError(
+        'UNSUPPORTED',
+        '',
+        `multipleOf ${tooLarge} together with bounds cannot be enforced: its digits may be a number up to ${MAX_BOUNDED_DIVISOR}; remove the bounds, or list the values in enum`,
+      );
     const hasOpenBound = [...least, ...most].some((bound) => bound.isExclusive);
     const magnitude = this.magnitude(isInteger, hasOpenBound);
     const positive = regexes.and(magnitude, ...this.bounds(least, most, 1));
@@ -127,8 +137,8 @@ export class Numbers {
   /** With f digits after the point, k / 10^p divides the number if k / gcd(k, 10^(p-f)) divides the digits. */
   private multipleOf(by: number): Regex {
     const { regexes } = this;
-    const [whole, fraction] = decimal(by);
-    const divisor = Number(whole + fraction);
+    const [, fraction] = decimal(by);
+    const divisor = digitsOf(by);
     const sign = regexes.optional(this.minus);
     const zeros = regexes.optional(
       regexes.concat(regexes.byte(0x2e), regexes.repeat(regexes.byte(0x30), 1, Infinity)),
@@ -164,6 +174,9 @@ export class Numbers {
     return regexes.sequence([sign, regexes.text(whole), tail]);
   }
 }
+
+/** The digits of a number, without its point. */
+const digitsOf = (value: number): number => Number(decimal(value).join(''));
 
 const greatestCommonDivisor = (a: number, b: number): number =>
   b === 0 ? a : greatestCommonDivisor(b, a % b);
