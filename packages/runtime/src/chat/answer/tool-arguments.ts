@@ -32,17 +32,21 @@ export function objectSchema(tool: AnswerTool): Keywords {
   return { ...schema, type: 'object' };
 }
 
-/** Keywords of an object that says its members one by one, and annotations. */
-const ofMembers = ['type', 'properties', 'required', 'additionalProperties', '$defs', 'definitions'];
-const annotations = [
-  'title',
-  'description',
-  'default',
-  'examples',
-  '$schema',
-  '$id',
-  '$comment',
-  'deprecated',
+/** Keywords that say something of an object as a whole. */
+const ofTheWhole = [
+  ...[
+    'allOf',
+    'anyOf',
+    'oneOf',
+    'not',
+    'if',
+    'const',
+    'enum',
+    'minProperties',
+    'maxProperties',
+    'patternProperties',
+  ],
+  ...['propertyNames', 'dependentRequired', 'dependentSchemas', 'dependencies', '$ref', '$dynamicRef'],
 ];
 
 /**
@@ -51,11 +55,11 @@ const annotations = [
  */
 export function membersOf(tool: AnswerTool): Member[] {
   const schema = withoutReference(tool, objectSchema(tool));
-  const other = Object.keys(schema).find((key) => ![...ofMembers, ...annotations].includes(key));
-  if (other !== undefined)
+  const whole = ofTheWhole.find((key) => key in schema);
+  if (whole !== undefined)
     throw refuse(
       tool,
-      `this family of calls writes arguments one by one, so ${other} of the whole cannot be enforced; say it of properties`,
+      `this family of calls writes arguments one by one, so ${whole} of the whole cannot be enforced; say it of properties`,
     );
   const { properties, required, additionalProperties = true, $defs, definitions } = schema;
   const needed = (Array.isArray(required) ? required : []).map(String);
@@ -74,10 +78,11 @@ export function membersOf(tool: AnswerTool): Member[] {
 /** A schema whose whole is a reference to one of its own definitions, as generators of recursive schemas write. */
 function withoutReference(tool: AnswerTool, schema: Keywords): Keywords {
   const { $ref, ...others } = schema;
-  if ($ref === undefined) return schema;
-  const [, where, name] = /^#\/(\$defs|definitions)\/([^/~%]+)$/.exec(String($ref)) ?? [];
-  const target = record(record(schema[where ?? ''])[name ?? '']);
-  return objectSchema({ ...tool, parameters: { ...target, ...others } });
+  const [, where = '', name = ''] = /^#\/(\$defs|definitions)\/([^/~%]+)$/.exec(String($ref)) ?? [];
+  const target = record(schema[where])[name];
+  return target === undefined
+    ? schema
+    : objectSchema({ ...tool, parameters: { ...record(target), ...others } });
 }
 
 /** @throws RuntimeError BAD_GRAMMAR for names that a family cannot write */

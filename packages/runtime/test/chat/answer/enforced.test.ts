@@ -126,11 +126,20 @@ describe.each(['pythonic', 'qwen3-coder'] as const)('%s writes arguments one by 
     ['$ref', { $ref: 'https://x/y' }],
   ])('%s of the whole is refused by name', (key, more) => {
     const parameters = { type: 'object', properties: { a: { type: 'integer' } }, ...more };
-    if (key === '$ref') expect(fits(parameters)(empty)).toBe(true);
-    else
-      expect(() => structure(parameters)).toThrow(
-        `tools, 'f': this family of calls writes arguments one by one, so ${key}`,
-      );
+    expect(() => structure(parameters)).toThrow(
+      `tools, 'f': this family of calls writes arguments one by one, so ${key}`,
+    );
+  });
+
+  test('annotations and unknown keywords are not', () => {
+    const it = fits({
+      type: 'object',
+      properties: {},
+      title: 'f',
+      'x-order': 1,
+      additionalProperties: false,
+    });
+    expect(it(empty)).toBe(true);
   });
 
   test('a reference to an own definition; required names without a schema', () => {
