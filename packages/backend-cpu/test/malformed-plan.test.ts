@@ -176,7 +176,7 @@ test.each(Object.keys(allOps))(
       }
     }
   },
-  60_000,
+  120_000,
 );
 
 test('capture refuses what execute refuses', async () => {

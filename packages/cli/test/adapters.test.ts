@@ -40,7 +40,7 @@ test('run, chat and logits use the adapter', async () => {
   expect((await quern(chat, `${request}\n`)).stdout).toBe(adapted.stdout);
   const logits = (...more: string[]) => quern(['logits', 'demo', '--ids', '1,2', '--json', ...more]);
   expect((await logits('--adapter', path)).stdout).not.toBe((await logits()).stdout);
-}, 60_000);
+}, 120_000);
 
 test('a wrong path is one line', async () => {
   const { code, stderr, stdout } = await run('--adapter', join(folder, 'none'));
@@ -48,4 +48,4 @@ test('a wrong path is one line', async () => {
   expect(stderr.trim()).toMatch(/there is no such adapter/);
   const wrong = await run('--adapter', path, '--adapter-scale', 'x');
   expect(wrong.stderr).toMatch(/it must be a number/);
-}, 60_000);
+}, 120_000);

@@ -23,7 +23,7 @@ test('bench --split names the layers of each backend, and holds the parts agains
     expect(stdout).toMatch(new RegExp(`^demo, cpu 0-3 \\+ reference 4 .* ${work} `, 'm'));
   expect(stderr).toContain('split as asked');
   expect(readFileSync(svg, 'utf8')).toContain('demo, cpu 0-3 + reference 4, decode 2');
-}, 60_000);
+}, 120_000);
 
 test('bench of several backends without --split measures the plan of run; --json names it', async () => {
   const { code, stdout } = await quern([...quick, '--no-check', '--json']);
@@ -44,7 +44,7 @@ test('bench of several backends without --split measures the plan of run; --json
     expect(work.tokensPerSecond).toBeGreaterThan(0);
     expect(work).not.toHaveProperty('ceiling');
   }
-}, 60_000);
+}, 120_000);
 
 test.each([
   [['--backend', 'cpu,cpu'], /--backend names 'cpu' twice/],

@@ -32,7 +32,7 @@ describe('a model with a chat template', () => {
       quern(['run', 'demo', ...greedy], `${request}\n`),
     ];
     for (const other of await Promise.all(others)) expect(other.stdout).toBe(stdout);
-  }, 60_000);
+  }, 120_000);
 
   test('--raw continues a text', async () => {
     const { stdout } = await quern(['run', 'demo', '--raw', 'Once upon a time', ...greedy]);
@@ -62,7 +62,7 @@ describe('a model with a chat template', () => {
     expect(answered.tokens).toEqual(continued.tokens);
     const named = await quern(['run', 'demo', '-p', 'Once', '--chat-template', 'chatml', ...greedy]);
     expect(named.code).toBe(0);
-  }, 60_000);
+  }, 120_000);
 
   test('thoughts go to stderr, unless --no-thinking; the answer is text alone', async () => {
     const template = file('thinks.jinja', '{{ messages[0].content }}<think>');
@@ -75,7 +75,7 @@ describe('a model with a chat template', () => {
     const { text, thinking } = JSON.parse((await quern([...args, '--json'])).stdout);
     expect(text).toBe('');
     expect(shown.stderr).toContain(thinking);
-  }, 60_000);
+  }, 120_000);
 
   test('--system reaches the template', async () => {
     const template = file(
@@ -147,7 +147,7 @@ describe('structured output', () => {
     expect(pattern).toMatch(/^[a-d]{4}$/);
     expect(['red', 'blue']).toContain(choice);
     expect(['yes', 'no']).toContain(derived);
-  }, 60_000);
+  }, 120_000);
 
   test.each([
     ['nope', /schema\.json is not JSON: /],

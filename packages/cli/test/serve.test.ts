@@ -58,7 +58,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
     expect(stderr).toContain(`demo, demo-2: listening on ${url}`);
     expect(stderr).toMatch(/\{"time":.*"path":"\/v1\/chat\/completions","status":200/);
   },
-  60_000,
+  120_000,
 );
 
 test.each([['--lookup'], ['--draft', 'demo']])(
@@ -80,7 +80,7 @@ test.each([['--lookup'], ['--draft', 'demo']])(
     const alone = await quern(['run', 'demo', '-p', prompt, '-n', '24', '--temperature', '0', '--json']);
     expect(choices[0]!.message.content).toBe(JSON.parse(alone.stdout).text);
   },
-  60_000,
+  120_000,
 );
 
 test('faults end serve with one message', async () => {
@@ -93,7 +93,7 @@ test('faults end serve with one message', async () => {
   expect((await quern(['serve', 'nosuch'])).stderr).toMatch(/nosuch/);
   expect((await quern(['serve', 'demo', '--draft-max', '3'])).stderr).toMatch(/give --lookup or --draft/);
   expect((await quern(['serve', 'demo', '--port', 'x'])).stderr).toMatch(/whole number/);
-}, 60_000);
+}, 120_000);
 
 test.each([
   [['--api-key='], /--api-key must be a key, not empty/],
@@ -131,7 +131,7 @@ test('while requests run after SIGTERM, /ready is 503; a second SIGTERM ends at 
   const { code, stderr } = await server.finished;
   expect(code).toBe(143);
   expect(stderr).toContain('waiting for 1 running requests');
-}, 60_000);
+}, 120_000);
 
 test('names of models', () => {
   expect(modelName('/models/Qwen3-0.6B.GGUF', {})).toBe('Qwen3-0.6B');

@@ -69,7 +69,7 @@ test('verify: the native backend is near the reference, in every way of computin
     expect(error).toBeLessThan(0.05);
   }
   expect(code).toBe(0);
-}, 60_000);
+}, 120_000);
 
 test('verify --ops names the first wrong op, with layer, shapes and error', async () => {
   const args = ['verify', 'demo', '--backend', 'wrong', '--ops', ...short];
@@ -84,21 +84,21 @@ test('verify --ops names the first wrong op, with layer, shapes and error', asyn
   expect(compared).toBeGreaterThan(100);
   expect(strayed).toBe(2); // one op in prefill, one in decode
   expect(code).toBe(1);
-}, 60_000);
+}, 120_000);
 
 test('verify --ops: the native backend passes, with quantised weights', async () => {
   const { code, stdout } = await quern(['verify', 'demo', '--backend', 'cpu', '--ops', '--tokens', '6']);
   expect(stdout).toMatch(/linear +q8_0 \d+\n/);
   expect(stdout).toMatch(/\n\d+ ops compared, 0 beyond their tolerance\n$/);
   expect(code).toBe(0);
-}, 60_000);
+}, 120_000);
 
 test('verify: status 1 for a wrong backend', async () => {
   const args = ['verify', 'demo', '--backend', 'wrong', '--tokens', '4'];
   const { code, stdout } = await quern(args, '', { cwd: far });
   expect(stdout).toMatch(/BEYOND the tolerance of 5\.00 %/);
   expect(code).toBe(1);
-}, 60_000);
+}, 120_000);
 
 describe('an encoder', () => {
   const folder = mkdtempSync(join(tmpdir(), 'quern-verify-'));
@@ -121,13 +121,13 @@ describe('an encoder', () => {
       expect(error).toBeLessThan(0.05);
     }
     expect({ passed, code }).toEqual({ passed: true, code: 0 });
-  }, 60_000);
+  }, 120_000);
 
   test('wrong backend: status 1', async () => {
     const { code, stdout } = await verify('wrong');
     expect(stdout).toMatch(/^texts together +error .* in \d of 4\n(.*\n)*BEYOND the tolerance of 5\.00 %\n$/);
     expect(code).toBe(1);
-  }, 60_000);
+  }, 120_000);
 
   test('op by op: the first wrong op is named', async () => {
     const right = await verify('cpu', '--ops', '--json');
@@ -139,7 +139,7 @@ describe('an encoder', () => {
       first: { op: 'linear', place: 'blk.1.ffn_down.weight' },
     });
     expect([right.code, wrong.code]).toEqual([0, 1]);
-  }, 60_000);
+  }, 120_000);
 });
 
 describe('without the reference backend', () => {
@@ -154,13 +154,13 @@ describe('without the reference backend', () => {
       /'reference', which is not installed: npm install @quern\/backend-reference; or .* --ops/,
     );
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-  }, 60_000);
+  }, 120_000);
 
   test('--ops works', async () => {
     const { code, stdout } = await verify('--ops');
     expect(stdout).toMatch(/\n\d+ ops compared, 0 beyond their tolerance\n$/);
     expect(code).toBe(0);
-  }, 60_000);
+  }, 120_000);
 
   test('other errors are unchanged', () => {
     const missing = new RuntimeError('BACKEND_NOT_FOUND', "no installed backend is called 'reference'");

@@ -44,7 +44,7 @@ test.each([
     expect(stdout).toMatch(/exact: add\n\n\d+ passed, 0 failed, 0 not supported\n$/);
     expect(code).toBe(0);
   },
-  60_000,
+  120_000,
 );
 
 test('another export is selected by name', async () => {
@@ -56,7 +56,7 @@ test('another export is selected by name', async () => {
     ),
   });
   expect((await command(path, '--export', 'plain', ...quick)).code).toBe(0);
-}, 60_000);
+}, 120_000);
 
 test('a failure gives exit code 1, and a report as JSON', async () => {
   const wrong = `export const createDriver = () => {
@@ -68,7 +68,7 @@ test('a failure gives exit code 1, and a report as JSON', async () => {
   const report = JSON.parse(stdout);
   expect(report.failed).toBeGreaterThan(0);
   expect(report.closeness).toMatchObject([{ op: 'add', format: 'f32', share: null }]); // tolerance 0
-}, 60_000);
+}, 120_000);
 
 test.each([
   ['an unknown suite', [reference, '--only', 'opz'], "there is no suite 'opz'"],
@@ -82,7 +82,7 @@ test.each([
     expect(code).toBe(1);
     expect(stderr).toContain(message);
   },
-  60_000,
+  120_000,
 );
 
 test('another seed makes other cases, the same at each run', async () => {
@@ -93,4 +93,4 @@ test('another seed makes other cases, the same at each run', async () => {
   const [first, other, again] = [await names(), await names('--seed', '7'), await names('--seed', '7')];
   expect(other).toEqual(again);
   expect(other).not.toEqual(first);
-}, 60_000);
+}, 120_000);

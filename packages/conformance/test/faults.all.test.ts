@@ -1081,7 +1081,7 @@ describe('the kit finds', () => {
         failed: expect.arrayContaining([expect.stringMatching(fault.caughtBy)]),
         report: expect.any(String),
       });
-    }, 60_000);
+    }, 120_000);
 });
 
 test('a capability without a suite is a failure', async () => {

@@ -34,4 +34,4 @@ test('compatcanary finds nothing that fails', async () => {
     await server.close();
     model.dispose();
   }
-}, 60_000);
+}, 120_000);

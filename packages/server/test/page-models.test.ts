@@ -49,7 +49,7 @@ describeBrowser('the page of an encoder and a speech model', () => {
     });
     await page.goto(server.url);
     await page.waitForSelector('#embedding-model option');
-  }, 60_000);
+  }, 120_000);
 
   afterAll(async () => {
     await browser?.close();
@@ -105,7 +105,7 @@ describeBrowser('the page of an encoder and a speech model', () => {
       { timeout: 20_000 },
     );
     expect(text.trim()).not.toBe('');
-  }, 30_000);
+  }, 120_000);
 
   test('the microphone is recorded and transcribed', async () => {
     await evaluate("document.querySelector('#transcript').textContent = ''");
@@ -117,7 +117,7 @@ describeBrowser('the page of an encoder and a speech model', () => {
     await page.waitForFunction("document.querySelector('#transcript').textContent !== ''", {
       timeout: 20_000,
     });
-  }, 60_000);
+  }, 120_000);
 
   test('without a file: what to do', async () => {
     await evaluate("document.querySelector('#sound').value = ''");

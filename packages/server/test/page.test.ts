@@ -26,7 +26,7 @@ describeBrowser('the page', () => {
     });
     await page.goto(server.url);
     await page.waitForSelector('#model option');
-  }, 60_000);
+  }, 120_000);
 
   afterAll(async () => {
     await browser?.close();

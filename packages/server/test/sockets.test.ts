@@ -95,5 +95,5 @@ ifAllowed(
     await once(client, 'exit');
     await needUnharmed();
   },
-  60_000,
+  120_000,
 );

@@ -50,7 +50,7 @@ describeCpu.each(cpuLevels.filter((isa) => isa !== 'scalar'))('on backend-cpu wi
         expect(bits(alone).equals(bits(values.subarray(i * dimensions, (i + 1) * dimensions)))).toBe(true);
       }
     },
-    60_000,
+    120_000,
   );
 
   test('scores of a cross-encoder', async () => {
@@ -60,5 +60,5 @@ describeCpu.each(cpuLevels.filter((isa) => isa !== 'scalar'))('on backend-cpu wi
       const [alone] = (await model.rerank('a b c', [texts[index]!])).ranked;
       expect(alone!.logit).toBe(logit);
     }
-  }, 60_000);
+  }, 120_000);
 });

@@ -250,7 +250,7 @@ describeCpu.each(cpuLevels)('the demo model on backend-cpu with %s', (isa) => {
       const steps = backend.kernelRuns().embed! - before.embed!;
       expect(steps).toBeLessThan(count * 2 + 60); // one after another: more than 40 steps per text
     },
-    30_000,
+    120_000,
   );
 
   test.each<[string, GenerateOptions]>([
@@ -272,6 +272,6 @@ describeCpu.each(cpuLevels)('the demo model on backend-cpu with %s', (isa) => {
       expect(await together(model, all)).toEqual(alone);
       expect(model.stats().preemptions).toBeGreaterThan(0);
     },
-    60_000,
+    120_000,
   );
 });

@@ -23,7 +23,7 @@ const stepped = new Set<string>(['q4_0', 'q8_0']);
 const byToken: [string, LoadOptions] = ['token by token', { prefillChunk: 1 }];
 
 const best = cpuLevels.at(-1)!;
-const timeout = 60_000;
+const timeout = 120_000;
 
 const run = promisify(execFile);
 const made: DemoFiles[] = [];

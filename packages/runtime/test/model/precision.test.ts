@@ -27,7 +27,7 @@ beforeAll(async () => {
   await quantizeModel(demo, language, { mix: 'q4_0' });
   await makeSyntheticEncoder(encoder, { shape: 'tiny', format: 'f32' });
   await makeSyntheticSpeechModel(speech, { shape: 'whisper-test', format: 'f32' });
-}, 60_000);
+}, 120_000);
 
 const loads = {
   loadModel: (options: SpeechLoadOptions) => loadModel(language, options),

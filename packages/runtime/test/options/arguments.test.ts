@@ -28,7 +28,7 @@ beforeAll(async () => {
   model = await runtime.loadModel(path, { backend });
   embedder = await runtime.loadEmbedder(encoder, { backend });
   whisper = await runtime.loadSpeechModel(speech, { backend });
-}, 60_000);
+}, 120_000);
 afterAll(() => {
   for (const each of [model, embedder, whisper, backend]) each.dispose();
 });

@@ -22,7 +22,7 @@ beforeAll(async () => {
   await makeSyntheticSpeechModel(path, { shape: 'whisper-test', format: 'f32' });
   backend = await openBackend();
   model = await loadSpeechModel(path, { backend });
-}, 60_000);
+}, 120_000);
 afterAll(() => {
   model.dispose();
   backend.dispose();
@@ -254,7 +254,7 @@ test('a transcription dropped after a segment frees its memory', async () => {
   expect(counting.live()).not.toEqual(before);
   await collectGarbage(() => counting.live().buffers === before.buffers);
   expect(counting.live()).toEqual(before);
-}, 30_000);
+}, 120_000);
 
 test('ignoreEnd: every window has maxTokens tokens', async () => {
   const maxTokens = Math.floor(model.config.decoder.context / 2);
