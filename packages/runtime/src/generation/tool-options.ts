@@ -2,7 +2,7 @@ import { type Rule, rules, type Schema } from '@quern/core';
 import { type CallFormat, callFormats } from '../chat/answer/index.js';
 import { badOption } from '../error.js';
 import { jsonSchemaOf } from '../structured/json-schema.js';
-import type { StandardSchema } from '../structured/options.js';
+import { structuredSchema } from '../structured/options.js';
 
 /** What a tool's function gets beside its arguments. */
 export interface ToolContext {
@@ -130,6 +130,4 @@ function namedTool({ run, ...described }: Readonly<Record<string, unknown>>, ind
 
 /** The JSON schema of parameters that are a schema of Zod, Valibot …; others as they are. */
 const parametersOf = (parameters: unknown): unknown =>
-  (rules.isObject(parameters) || typeof parameters === 'function') && '~standard' in parameters
-    ? jsonSchemaOf(parameters as unknown as StandardSchema)
-    : parameters;
+  structuredSchema.schema.holds(parameters) ? jsonSchemaOf(parameters) : parameters;

@@ -106,7 +106,8 @@ function enforced(
     );
   if (isForced) {
     const whole = callStructure(calls, tools, { choice, parallel, thinking });
-    return { structure: { whole }, parts: argumentStructures(calls, tools) };
+    const chosen = choice === 'required' ? tools : tools.filter(({ name }) => name === choice.name);
+    return { structure: { whole }, parts: argumentStructures(calls, chosen) };
   }
   const lazy = { triggers: strictCalls(calls, strict), longest: longestHead(strict), thinking };
   return { structure: { lazy }, parts: argumentStructures(calls, strict) };

@@ -97,14 +97,21 @@ function mistralCalls(tools: readonly AnswerTool[]): readonly StrictCall[] {
   ];
 }
 
+/** Llama's second way; never taken for a tool that only JSON can write. */
+function dottedCall(tool: AnswerTool): Structure {
+  try {
+    return sequence(literal('.call'), pythonArguments(tool));
+  } catch {
+    return { oneOf: [] };
+  }
+}
+
 const FORMS: Readonly<Record<CallFormat, (tools: readonly AnswerTool[]) => readonly StrictCall[]>> = {
   hermes: (tools) => [objects('<tool_call>', 'arguments', tools, `${space}</tool_call>`)],
   'qwen3-coder': (tools) => [closedNames('<function=', inBrackets, tools, (name) => name, coderParameters)],
   'llama3-json': (tools) => [
     objects('', 'parameters', tools),
-    openNames(`<\\|python_tag\\|>${spaces}`, '.', tools, (tool) =>
-      sequence(literal('.call'), pythonArguments(tool)),
-    ),
+    openNames(`<\\|python_tag\\|>${spaces}`, '.', tools, dottedCall),
   ],
   pythonic: (tools) => [openNames(`[\\[,]${spaces}`, '(', tools, pythonArguments)],
   mistral: mistralCalls,

@@ -33,21 +33,10 @@ export function objectSchema(tool: AnswerTool): Keywords {
 }
 
 /** Keywords that say something of an object as a whole. */
-const ofTheWhole = [
-  ...[
-    'allOf',
-    'anyOf',
-    'oneOf',
-    'not',
-    'if',
-    'const',
-    'enum',
-    'minProperties',
-    'maxProperties',
-    'patternProperties',
-  ],
-  ...['propertyNames', 'dependentRequired', 'dependentSchemas', 'dependencies', '$ref', '$dynamicRef'],
-];
+const ofTheWhole =
+  'allOf anyOf oneOf not if const enum minProperties maxProperties patternProperties propertyNames dependentRequired dependentSchemas dependencies $ref $dynamicRef'.split(
+    ' ',
+  );
 
 /**
  * The arguments of a tool one by one; those that must be given first.
@@ -63,15 +52,20 @@ export function membersOf(tool: AnswerTool): Member[] {
     );
   const { properties, required, additionalProperties = true, $defs, definitions } = schema;
   const needed = (Array.isArray(required) ? required : []).map(String);
-  const named = {
+  const named: Keywords = {
     ...Object.fromEntries(needed.map((name) => [name, additionalProperties])),
     ...record(properties),
   };
   const shared = { ...($defs !== undefined && { $defs }), ...(definitions !== undefined && { definitions }) };
-  const members = Object.entries(named).map(([name, each]) => {
-    if (each === false) throw refuse(tool, `'${name}' is required, but not allowed`);
-    return { name, schema: { ...record(each), ...shared }, required: needed.includes(name) };
-  });
+  const impossible = needed.find((name) => named[name] === false);
+  if (impossible !== undefined) throw refuse(tool, `'${impossible}' is required, but not allowed`);
+  const members = Object.entries(named)
+    .filter(([, each]) => each !== false)
+    .map(([name, each]) => ({
+      name,
+      schema: { ...record(each), ...shared },
+      required: needed.includes(name),
+    }));
   return [...members.filter((member) => member.required), ...members.filter((member) => !member.required)];
 }
 

@@ -154,6 +154,8 @@ describe.each(['pythonic', 'qwen3-coder'] as const)('%s writes arguments one by 
     expect([unnamed(written('[5]')), unnamed(empty)]).toEqual([true, false]);
     const impossible = { type: 'object', required: ['a'], additionalProperties: false };
     expect(() => structure(impossible)).toThrow("tools, 'f': 'a' is required, but not allowed");
+    const never = fits({ type: 'object', properties: { a: false } });
+    expect([never(written('5')), never(empty)]).toEqual([false, true]);
   });
 
   test('names that the family cannot write are refused', () => {

@@ -265,13 +265,22 @@ test('taking back, copies: as if only what is left had been written', () => {
 
 test('names of any characters', () => {
   const odd = { ...weather, name: 'a+b "ü"' };
-  const matcher = matcherOf('hermes', undefined, [odd]);
-  const head = new TextEncoder().encode(`<tool_call>{"name": ${JSON.stringify(odd.name)}`);
   const bytes = new Vocabulary(
     Array.from({ length: 257 }, (_, byte) => (byte < 256 ? Uint8Array.of(byte) : new Uint8Array(0))),
     { endOfText: [256] },
   );
-  const over = new LazyMatcher((matcher as unknown as { grammar: never }).grammar, bytes);
-  for (const byte of head) over.accept(byte);
-  expect(['}', ','].map((c) => over.allows(c.charCodeAt(0)))).toEqual([false, true]);
+  const matcher = matcherOf('hermes', undefined, [odd], bytes);
+  const head = new TextEncoder().encode(`<tool_call>{"name": ${JSON.stringify(odd.name)}`);
+  for (const byte of head) matcher.accept(byte);
+  expect(['}', ','].map((c) => matcher.allows(c.charCodeAt(0)))).toEqual([false, true]);
+});
+
+test('llama3-json: a tool that only JSON can write is not called in the other way', () => {
+  const whole = { ...weather, parameters: { ...weather.parameters, anyOf: [{ required: ['days'] }] } };
+  const matcher = matcherOf('llama3-json', undefined, [whole]);
+  write(matcher, '<|python_tag|>get_weather');
+  expect(['.', 's'].map((c) => matcher.allows(c.charCodeAt(0)))).toEqual([false, true]);
+  const json = matcherOf('llama3-json', undefined, [whole]);
+  write(json, '{"name": "get_weather", "parameters": {"');
+  expect(json.isFree).toBe(false);
 });
