@@ -1,9 +1,10 @@
 // `npm test`: every check once, on the machine's best instruction set. `npm run test:all` (--all) adds every instruction
 // set and seed, native tests, emulated Arm, sanitizers, the packed packages. Ends with a line of counts. Needs only Node,
 // CMake and a compiler. Other arguments go to Jest: `npm test -- packages/core`.
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { jest, printSlowest } from './jest.mjs';
+import { add, leave, nothing, startSide, timed } from './lanes.mjs';
 import { build, prepare, root, run } from './setup.mjs';
 
 const all = process.argv.includes('--all');
@@ -11,74 +12,36 @@ const jestArguments = process.argv.slice(2).filter((argument) => argument !== '-
 const nativeTest = (name) => join(root, 'packages/backend-cpu/native/test', name);
 
 const node = (...args) => run(process.execPath, args);
-const counts = { passed: 0, failed: 0, skipped: 0 };
-/** What failed, in words: printed again at the end, since the tail of a log is what is kept of it. */
-const failures = [];
+/** Failures are in words, and printed again at the end: the tail of a log is what is kept of it. */
+const found = nothing();
+const count = (counts) => add(found, { ...nothing(), counts });
 
-function count({ passed, failed, skipped = 0 }) {
-  counts.passed += passed;
-  counts.failed += failed;
-  counts.skipped += skipped;
+function tests() {
+  const result = jest(jestArguments, { QUERN_TEST: all ? 'all' : 'quick' });
+  if (all) printSlowest(result.suites);
+  add(found, { ...nothing(), ...result });
 }
 
-/** Jest over all packages. A suite that cannot start counts as one failure. */
-function jest() {
-  const folder = mkdtempSync(join(tmpdir(), 'quern-test-'));
-  const outputFile = join(folder, 'results.json');
-  const args = [
-    '--experimental-vm-modules',
-    '--no-warnings',
-    'node_modules/jest/bin/jest.js',
-    '--json',
-    `--outputFile=${outputFile}`,
-    '--maxWorkers=2',
-    '--testTimeout=120000', // busy machines are slow
-  ];
-  const env = { QUERN_TEST: all ? 'all' : 'quick' };
-  const { status } = run(process.execPath, [...args, ...jestArguments], { mayFail: true, env });
-  if (!existsSync(outputFile)) {
-    failures.push(`Jest ended with ${status} and wrote no results`);
-    return count({ passed: 0, failed: 1 });
-  }
-  const results = JSON.parse(readFileSync(outputFile));
-  rmSync(folder, { recursive: true });
-  if (all) printSlowest(results.testResults);
-  const failed = results.numFailedTests + results.numRuntimeErrorTestSuites;
-  failures.push(...failedSuites(results.testResults));
-  if (status !== 0 && failed === 0) failures.push(`Jest ended with ${status} though no test failed`);
-  count({
-    passed: results.numPassedTests,
-    failed: status !== 0 && failed === 0 ? 1 : failed,
-    skipped: results.numPendingTests + results.numTodoTests,
-  });
-}
-
-/** The messages of suites that failed, each with the path of its file. */
-function failedSuites(suites) {
-  return suites
-    .filter(({ status }) => status === 'failed')
-    .map(({ name, message }) => `${relative(root, name)}\n${message}`);
-}
-
-/** The suites to look at when the whole takes too long. */
-function printSlowest(suites) {
-  const timed = suites.map(({ name, startTime, endTime }) => ({
-    name: relative(root, name),
-    seconds: (endTime - startTime) / 1000,
-  }));
-  console.log('\nSlowest suites, in seconds:');
-  for (const { name, seconds } of timed.sort((a, b) => b.seconds - a.seconds).slice(0, 15))
-    console.log(`${seconds.toFixed(1).padStart(8)}  ${name}`);
-}
-
-/** A program of tools/ that prints what failed, then a line of counts. */
-function program(path) {
+/** Runs a program of tools/ that prints what failed, then a line of counts. */
+function once(path) {
   const { stdout, stderr, status } = run(process.execPath, [path], { mayFail: true, quiet: true });
   const output = `${stdout}${stderr}`.trim();
   console.log(`   ${output.replaceAll('\n', '\n   ')}`);
   const [, passed = 0, failed = 1] = /(\d+) passed, (\d+) failed$/.exec(String(stdout).trim()) ?? [];
-  if (status !== 0) failures.push(`${path} ended with ${status}\n${output}`);
-  count({ passed: Number(passed), failed: Math.max(Number(failed), status === 0 ? 0 : 1) });
+  const failures = Math.max(Number(failed), status === 0 ? 0 : 1);
+  return {
+    counts: { passed: Number(passed), failed: failures },
+    message: `${path} ended with ${status}\n${output}`,
+  };
+}
+
+/** A program that fails runs once more. */
+function program(path) {
+  const first = once(path);
+  const last = first.counts.failed > 0 ? once(path) : first;
+  if (last.counts.failed > 0) found.failures.push(last.message);
+  else if (last !== first) found.flaky.push(first.message);
+  count(last.counts);
 }
 
 function emulatedArm() {
@@ -99,24 +62,28 @@ function generatedFiles() {
 }
 
 /** [name, act, with --all alone, the value of QUERN_DRAW in whose runs it takes part; absent: all] */
-const parts = [
+const sideParts = [
   ['lint', () => node('node_modules/@biomejs/biome/bin/biome', 'check', '.')],
   ['links', () => node('tools/check-links.mjs')],
   ['package boundaries', () => node('tools/check-boundaries.mjs')],
-  ['build', () => build({ declarations: all })],
   ['generated files', generatedFiles],
   ['types', () => node('node_modules/typescript/bin/tsc', '-p', 'tsconfig.json')],
   ['examples', () => program('tools/examples.mjs')],
+  ['packed packages', () => program('tools/packed/test.mjs'), true],
+];
+const mainParts = [
   ['native symbols', () => node('tools/check-native-symbols.mjs'), true],
   ['native tests', () => run('bash', [nativeTest('run.sh')], { quiet: true }), true],
   ['native tests on emulated Arm', emulatedArm, true, '0'],
   ['native tests with sanitizers', () => run('sh', [nativeTest('sanitize.sh'), 'address']), true, '1'],
   ['emulated GPU', emulatedGpu, true],
-  ['packed packages', () => program('tools/packed/test.mjs'), true],
-  ['tests', jest],
+  ['tests', tests],
 ];
 
-const seconds = {};
+function runParts(parts) {
+  for (const [name, act, exhaustive, draw = process.env.QUERN_DRAW] of parts)
+    if ((all || !exhaustive) && draw === process.env.QUERN_DRAW) timed(found, name, act);
+}
 
 /** A failure of many lines: the first of them. */
 function shortened(text, most = 60) {
@@ -126,14 +93,7 @@ function shortened(text, most = 60) {
     .join('\n');
 }
 
-function timed(name, act) {
-  console.log(`── ${name}`);
-  const start = Date.now();
-  act();
-  seconds[name] = ((Date.now() - start) / 1000).toFixed(1).padStart(8);
-}
-
-if (all) {
+function setDraw() {
   process.env.QUERN_EMULATED_SEED ??= String(Date.now() % 1_000_000);
   process.env.QUERN_DRAW ??= String(Number(process.env.QUERN_EMULATED_SEED) % 2);
   const { QUERN_EMULATED_SEED: seed, QUERN_DRAW: draw } = process.env;
@@ -141,13 +101,34 @@ if (all) {
     `order of threads on emulated GPUs: QUERN_EMULATED_SEED=${seed}; tested in full: QUERN_DRAW=${draw}`,
   );
 }
-timed('packages', prepare);
-for (const [name, act, exhaustive, draw = process.env.QUERN_DRAW] of parts)
-  if ((all || !exhaustive) && draw === process.env.QUERN_DRAW) timed(name, act);
 
-console.log('\nSeconds:');
-for (const [name, time] of Object.entries(seconds)) console.log(`${time}  ${name}`);
-if (failures.length > 0) console.log('\nFailed:');
-for (const failure of failures) console.log(shortened(failure));
-console.log(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
-process.exitCode = counts.failed === 0 && counts.passed > 0 ? 0 : 1;
+function printAll(start) {
+  console.log('\nSeconds, and of processor time:');
+  for (const [name, both] of Object.entries(found.times))
+    console.log(`${both.map((time) => time.toFixed(1).padStart(8)).join('')}  ${name}`);
+  console.log(`${((Date.now() - start) / 1000).toFixed(1).padStart(8)}          all, in two lanes`);
+  if (found.flaky.length > 0) console.log('\nFlaky (failed, and passed when run again):');
+  for (const message of found.flaky) console.log(shortened(message));
+  if (found.failures.length > 0) console.log('\nFailed:');
+  for (const failure of found.failures) console.log(shortened(failure));
+  const { passed, failed, skipped } = found.counts;
+  console.log(`${passed} passed, ${failed} failed, ${skipped} skipped`);
+  process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
+}
+
+async function runBothLanes() {
+  const start = Date.now();
+  if (all) setDraw();
+  timed(found, 'packages', prepare);
+  timed(found, 'build', () => build({ declarations: all }));
+  const side = startSide(fileURLToPath(import.meta.url), process.argv.slice(2));
+  runParts(mainParts);
+  add(found, await side());
+  printAll(start);
+}
+
+if (process.env.QUERN_LANE_RESULT === undefined) await runBothLanes();
+else {
+  runParts(sideParts);
+  leave(found);
+}

@@ -111,7 +111,8 @@ async function openNodeLlamaCpp(file) {
     logLevel: LlamaLogLevel.error,
   });
   const model = await llama.loadModel({ modelPath: file });
-  const context = await model.createEmbeddingContext({ contextSize: 512, batchSize: 512, threads });
+  // It refuses a text as long as its context: one token more than the longest text.
+  const context = await model.createEmbeddingContext({ contextSize: 513, batchSize: 513, threads });
   return {
     name: 'node-llama-cpp',
     embed: async (texts) => {

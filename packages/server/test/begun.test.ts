@@ -1,6 +1,6 @@
 import { loadModel, type Model } from '@quern/runtime';
 import { allBegun, begun } from '../src/chat/begun.js';
-import type { RunningServer } from '../src/index.js';
+import { createHandler, type RunningServer } from '../src/index.js';
 import { demo, json, post, serving } from './serving.js';
 
 const collected = async (source: AsyncIterable<number>) => {
@@ -103,17 +103,21 @@ describe('errors before the first token of a stream have their status', () => {
     expect((await json(response)).error.message).toContain(message);
   });
 
+  // One handler without a network: all three have asked before the first token exists, however busy the machine is.
   test('a full queue: 429; its room is free afterwards', async () => {
+    const handler = createHandler({ models: { demo: model } });
     const ask = (i: number) =>
-      post(`${server.url}/v1/completions`, {
-        prompt: `${i} the fox`.repeat(30),
-        max_tokens: 8,
-        stream: true,
-      });
+      handler.fetch(
+        new Request('http://x/v1/completions', {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ prompt: `${i} the fox`.repeat(30), max_tokens: 8, stream: true }),
+        }),
+      );
     const all = await Promise.all([1, 2, 3].map(ask));
     const statuses = all.map(({ status }) => status).sort();
     expect(statuses).toEqual([200, 429, 429]);
     await Promise.all(all.map((response) => response.text()));
-    expect([server.running, model.freeBlocks]).toEqual([0, model.stats().blocks]);
+    expect([handler.running, model.freeBlocks]).toEqual([0, model.stats().blocks]);
   });
 });

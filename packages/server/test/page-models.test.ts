@@ -102,7 +102,7 @@ describeBrowser('the page of an encoder and a speech model', () => {
     const { text } = await speech.transcribe(path).result;
     await page.waitForFunction(
       `document.querySelector('#transcript').textContent.trim() === ${JSON.stringify(text.trim())}`,
-      { timeout: 20_000 },
+      { timeout: 100_000 },
     );
     expect(text.trim()).not.toBe('');
   }, 120_000);
@@ -110,12 +110,12 @@ describeBrowser('the page of an encoder and a speech model', () => {
   test('the microphone is recorded and transcribed', async () => {
     await evaluate("document.querySelector('#transcript').textContent = ''");
     await page.click('#record');
-    await page.waitForSelector('#record[aria-pressed=true]', { timeout: 20_000 });
+    await page.waitForSelector('#record[aria-pressed=true]', { timeout: 100_000 });
     await new Promise((resolve) => setTimeout(resolve, 1200));
     await page.click('#record');
     await page.waitForSelector('#record[aria-pressed=false]');
     await page.waitForFunction("document.querySelector('#transcript').textContent !== ''", {
-      timeout: 20_000,
+      timeout: 100_000,
     });
   }, 120_000);
 

@@ -39,7 +39,7 @@ describeBrowser('the page', () => {
   const evaluate = (script: string): Promise<unknown> => page.evaluate(script);
   const has = (selector: string, wanted: RegExp) =>
     page.waitForFunction(`${wanted}.test(document.querySelector('${selector}')?.textContent ?? '')`, {
-      timeout: 30_000, // busy machines are slow
+      timeout: 100_000, // busy machines are slow
     });
   const set = (selector: string, value: string) =>
     evaluate(`document.querySelector('${selector}').value = ${JSON.stringify(value)}`);

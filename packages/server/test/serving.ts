@@ -4,13 +4,17 @@ import { type RunningServer, type ServeOptions, serve } from '../src/index.js';
 
 export const demo = fileURLToPath(new URL('../../demo-model/model/quern-demo.gguf', import.meta.url));
 
-/** The demo model, in a cache for several calls. */
+/**
+ * The demo model, in a cache for several calls. Texts do not depend on other calls, on the cache or on the instruction set's handling
+ * of many rows, so that tests may compare them; tests of the cache and of shared steps set `batchInvariant: false`.
+ */
 export const loadDemo = (sequences = 8, options: LoadOptions = {}): Promise<Model> =>
   loadModel(demo, {
     backend: 'cpu',
     cache: 'paged',
     context: 256,
     sequences,
+    batchInvariant: true,
     onNotice: () => {},
     ...options,
   });
@@ -27,7 +31,7 @@ export const post = (url: string, body: unknown, headers: Record<string, string>
     body: typeof body === 'string' ? body : JSON.stringify(body),
   });
 
-export const until = async (holds: () => boolean, ms = 5000): Promise<void> => {
+export const until = async (holds: () => boolean, ms = 60_000): Promise<void> => {
   const end = performance.now() + ms;
   while (!holds() && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 5));
 };

@@ -3,8 +3,8 @@
 #   native/test/run.sh          FLAGS="-O1 -g -fsanitize=address,undefined" native/test/run.sh
 #   native/test/run.sh bench    speed of each kernel
 # CXX: another compiler. RUN: a command that starts the programs. run-arm.sh sets both.
-# AMX is tested with a model of its instructions if this processor lacks AMX; code with the real instructions is compiled
-# anyway.
+# AMX is tested with a model of its instructions if this processor lacks AMX.
+# Objects of the addon (cmake-js build) that are newer than every source serve here too: they take minutes to compile.
 set -eu
 cd "$(dirname "$0")/.."
 build=${BUILD:-$(mktemp -d)}
@@ -19,17 +19,32 @@ compile() { # folder, flags, suffix of its objects
   done
 }
 
+# Is the addon's build current, and by the same compiler and flags?
+addon=../build/CMakeFiles/backend_cpu.dir/native
+is_current() {
+  [ -z "${FLAGS:-}" ] && [ "$cxx" = g++ ] && [ -f "../build/Release/backend_cpu.node" ] && [ -d "$addon/kernels" ] || return 1
+  oldest=$(ls -tr $(find "$addon/kernels" -name '*.o') | head -n 1)
+  [ -z "$(find . ../CMakeLists.txt ../../native-runtime/native -type f ! -path './test/*' -newer "$oldest" | head -n 1)" ]
+}
+
+compile_or_take() { # as compile
+  is_current && [ -d "$addon/$1" ] || { compile "$@"; return; }
+  for object in "$addon/$1"/*.o; do
+    cp "$object" "$build/isa-$(basename "$1")-$(basename "$object" .cc.o)${3:-.o}"
+  done
+}
+
 compile_x86() {
   flags="$flags -DQUERN_X86"
   grep -qsw amx_int8 /proc/cpuinfo || flags="$flags -DQUERN_EMULATE_AMX"
-  compile kernels/x86/avx2 "-mavx2 -mfma -mf16c"
+  compile_or_take kernels/x86/avx2 "-mavx2 -mfma -mf16c"
   # g++ 12 warns about undefined registers in its own AVX-512 header
   avx512="-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma -mf16c -Wno-uninitialized -Wno-maybe-uninitialized"
-  compile kernels/x86/avx512 "$avx512"
-  compile kernels/x86/vnni "$avx512 -mavx512vnni"
-  compile kernels/x86/bf16 "$avx512 -mavx512vnni -mavx512bf16"
+  compile_or_take kernels/x86/avx512 "$avx512"
+  compile_or_take kernels/x86/vnni "$avx512 -mavx512vnni"
+  compile_or_take kernels/x86/bf16 "$avx512 -mavx512vnni -mavx512bf16"
   compile kernels/x86/amx "$avx512 -mavx512vnni -mavx512bf16"
-  compile kernels/x86/amx "$avx512 -mavx512vnni -mavx512bf16 -UQUERN_EMULATE_AMX" .real # these only have to compile
+  compile_or_take kernels/x86/amx "$avx512 -mavx512vnni -mavx512bf16 -UQUERN_EMULATE_AMX" .real # these only have to compile
   echo "$cxx $flags -I. -c runtime/cpu-features.cc -o $build/cpu-features.o" >>"$build/commands"
 }
 
