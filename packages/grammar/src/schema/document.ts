@@ -1,4 +1,5 @@
 import { GrammarError } from '../error.js';
+import { withExactValues } from './exact-values.js';
 import { isObject, type Json, type JsonObject, pointerPart } from './json.js';
 
 /** A schema and where it stands: its JSON pointer in the document. */
@@ -35,7 +36,8 @@ export class Document {
   private readonly ids = new Map<JsonObject | boolean, Place>();
   private readonly targets = new Map<string, { schema: JsonObject; pointer: string; resource: Resource }>();
 
-  constructor(schema: unknown) {
+  constructor(given: unknown) {
+    const schema = withExactValues(given);
     const resource = { uri: BASE, schema: checkSchema(schema, ''), pointer: '' };
     this.targets.set(BASE, { schema: resource.schema as JsonObject, pointer: '', resource });
     this.scan(schema as Json, '', resource, 0);

@@ -1,7 +1,7 @@
 import { GrammarError } from '../error.js';
 import type { Document, Place } from './document.js';
 import { anything, type Conjunction, type Flat, intersect } from './flat.js';
-import { isObject, type Json, type JsonObject } from './json.js';
+import { hasParts, isObject, type Json, type JsonObject } from './json.js';
 import { invalid, type KeywordOptions, readKeywords, refuse } from './keywords.js';
 import { negate, notTypes } from './negate.js';
 
@@ -99,8 +99,8 @@ export class Expansion {
   }
 
   private values(place: Place, values: readonly Json[], key: string): readonly Flat[] {
-    const plain = values.filter((value) => typeof value !== 'object' || value === null);
-    const built = values.filter((value) => typeof value === 'object' && value !== null);
+    const plain = values.filter((value) => !hasParts(value));
+    const built = values.filter(hasParts);
     const flats = built.flatMap((value, i) => this.place(this.document.child(place, fixed(value), key, i)));
     return plain.length > 0 ? [{ ...anything, values: plain }, ...flats] : flats;
   }

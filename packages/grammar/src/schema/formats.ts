@@ -70,9 +70,9 @@ export const freeFormats: ReadonlySet<string> = new Set([
 ]);
 
 /** Formats of numbers: the least and greatest value. */
-export const numberFormats: Readonly<Record<string, readonly [number, number]>> = {
+export const numberFormats: Readonly<Record<string, readonly [number | bigint, number | bigint]>> = {
   int32: [-(2 ** 31), 2 ** 31 - 1],
-  int64: [-(2 ** 63), 2 ** 63 - 1024], // the greatest float64 below 2^63
+  int64: [-(2n ** 63n), 2n ** 63n - 1n],
   uint32: [0, 2 ** 32 - 1],
 };
 

@@ -1,8 +1,14 @@
-export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+import { isExactNumber } from '../json/decimal.js';
+import { type ExactNumber, JsonNumber } from '../json/json-number.js';
+
+export type Json = null | boolean | ExactNumber | string | readonly Json[] | { readonly [key: string]: Json };
 export type JsonObject = { readonly [key: string]: Json };
 
 export const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof JsonNumber);
+
+/** Whether a value is an object or an array. */
+export const hasParts = (value: Json): boolean => Array.isArray(value) || isObject(value);
 
 /** Bits of the types of JSON. */
 export const Type = { null: 1, boolean: 2, number: 4, string: 8, array: 16, object: 32 } as const;
@@ -11,7 +17,8 @@ export const ALL_TYPES = 63;
 export function typeOf(value: Json): number {
   if (value === null) return Type.null;
   if (Array.isArray(value)) return Type.array;
-  return Type[typeof value as 'boolean' | 'number' | 'string' | 'object'];
+  if (isExactNumber(value)) return Type.number;
+  return Type[typeof value as 'boolean' | 'string' | 'object'];
 }
 
 /** A key as part of a JSON pointer (RFC 6901). */

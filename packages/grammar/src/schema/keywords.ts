@@ -1,4 +1,6 @@
 import { GrammarError } from '../error.js';
+import { decimal, isExactNumber, sign } from '../json/decimal.js';
+import type { ExactNumber } from '../json/json-number.js';
 import type { Document, Place } from './document.js';
 import { anything, type Flat, intersect, type PatternRule } from './flat.js';
 import { formatPattern, freeFormats, numberFormats, patternFormats } from './formats.js';
@@ -43,12 +45,22 @@ const REFUSED = [
   'disallow',
 ];
 
+/** As many as those of the greatest and of the least float64. */
+const MOST_DIGITS = 345;
+
 const count = (value: Json, { pointer }: Context): number => {
+  if (typeof value === 'bigint' && value >= 0n) return Number(value);
   if (typeof value === 'number' && Number.isInteger(value) && value >= 0) return value;
   return invalid(pointer, 'must be a whole number, 0 or more');
 };
-const number = (value: Json, { pointer }: Context): number =>
-  typeof value === 'number' && Number.isFinite(value) ? value : invalid(pointer, 'must be a number');
+const number = (value: Json, { pointer }: Context): ExactNumber => {
+  if (!isExactNumber(value) || (typeof value === 'number' && !Number.isFinite(value)))
+    return invalid(pointer, 'must be a number');
+  const digits = decimal(value).join('').length;
+  return digits <= MOST_DIGITS
+    ? value
+    : refuse(pointer, `it has ${digits} digits without exponent; ${MOST_DIGITS} can be enforced`);
+};
 const strings = (value: Json, pointer: string): readonly string[] =>
   Array.isArray(value) && value.every((item) => typeof item === 'string')
     ? value
@@ -132,10 +144,10 @@ function types(value: Json, { pointer }: Context): Partial<Flat> {
   return { types: bits, isInteger };
 }
 
-function divisor(value: number, { pointer }: Context): number {
-  if (value <= 0) invalid(pointer, 'must be greater than 0');
+function divisor(value: ExactNumber, { pointer }: Context): number {
+  if (sign(value) <= 0) invalid(pointer, 'must be greater than 0');
   const digits = String(value).replace(/e.*/, '').replace('.', '').length;
-  if (digits > 12 || value > 1e12 || value < 1e-9)
+  if (typeof value !== 'number' || digits > 12 || value > 1e12 || value < 1e-9)
     refuse(pointer, `multiples of ${value} cannot be enforced exactly; use at most 12 digits`);
   return value;
 }

@@ -1,7 +1,10 @@
+import { compareNumbers, decimal, isExactNumber } from '../json/decimal.js';
+import type { ExactNumber } from '../json/json-number.js';
+import { stringifyJson } from '../json/stringify-json.js';
 import type { Regex } from '../regex/regexes.js';
 import type { Flat } from './flat.js';
 import { type Json, Type, typeOf } from './json.js';
-import { decimal, Numbers } from './numbers.js';
+import { Numbers } from './numbers.js';
 import type { Strings } from './strings.js';
 
 /** The texts of values without parts: null, booleans, numbers, strings. */
@@ -18,7 +21,7 @@ export class Leaves {
     const { regexes } = this.strings;
     if (flat.values)
       return regexes.or(
-        ...this.values(flat, flat.values).map((value) => regexes.text(JSON.stringify(value))),
+        ...this.values(flat, flat.values).map((value) => regexes.text(stringifyJson(value)!)),
       );
     const choices: Regex[] = [];
     const constants = [null, true, false].filter(
@@ -66,12 +69,12 @@ export class Leaves {
     return values.filter((value) => {
       if ((flat.types & typeOf(value)) === 0 || flat.excluded.includes(value)) return false;
       if (typeof value === 'string') return isFreeText(flat) || this.allowsText(open, value);
-      return typeof value === 'number' ? allowsNumber(flat, value) : true;
+      return isExactNumber(value) ? allowsNumber(flat, value) : true;
     });
   }
 
   private number(flat: Flat): Regex {
-    const excluded = flat.excluded.filter((value) => typeof value === 'number');
+    const excluded = flat.excluded.filter(isExactNumber);
     return this.numbers.within({ ...flat, excluded });
   }
 }
@@ -79,15 +82,16 @@ export class Leaves {
 const isFreeText = ({ minLength, maxLength, patterns, notPatterns }: Flat) =>
   minLength === 0 && maxLength === Infinity && patterns.length === 0 && notPatterns.length === 0;
 
-function allowsNumber({ isInteger, least, most, multiples }: Flat, value: number): boolean {
-  if (isInteger && !Number.isInteger(value)) return false;
-  if (!least.every((bound) => (bound.isExclusive ? value > bound.value : value >= bound.value))) return false;
-  if (!most.every((bound) => (bound.isExclusive ? value < bound.value : value <= bound.value))) return false;
-  return multiples.every((by) => isMultiple(Math.abs(value), by));
+function allowsNumber({ isInteger, least, most, multiples }: Flat, value: ExactNumber): boolean {
+  if (isInteger && decimal(value)[1] !== '') return false;
+  const reaches = (order: number, isExclusive: boolean) => (isExclusive ? order > 0 : order >= 0);
+  if (!least.every((low) => reaches(compareNumbers(value, low.value), low.isExclusive))) return false;
+  if (!most.every((high) => reaches(compareNumbers(high.value, value), high.isExclusive))) return false;
+  return multiples.every((by) => isMultiple(value, by));
 }
 
 /** Exact, on the decimal digits of both. */
-function isMultiple(value: number, by: number): boolean {
+function isMultiple(value: ExactNumber, by: number): boolean {
   const [whole, fraction] = decimal(value);
   const [byWhole, byFraction] = decimal(by);
   const digits = Math.max(fraction.length, byFraction.length);

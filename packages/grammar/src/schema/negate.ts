@@ -1,5 +1,5 @@
 import type { Document, Place } from './document.js';
-import { isObject, type Json, type JsonObject, Type } from './json.js';
+import { hasParts, isObject, type Json, type JsonObject, Type } from './json.js';
 import { invalid, refuse } from './keywords.js';
 
 type Schema = JsonObject | boolean;
@@ -24,10 +24,10 @@ const not = (schema: Json): JsonObject => ({ not: schema });
 const above =
   (key: string, type: string) =>
   (value: Json): Schema =>
-    value === 0 ? false : { type, [key]: (value as number) - 1 };
+    value === 0 ? false : { type, [key]: Number(value) - 1 };
 const below =
   (key: string, type: string) =>
-  (value: Json): Schema => ({ type, [key]: (value as number) + 1 });
+  (value: Json): Schema => ({ type, [key]: Number(value) + 1 });
 
 /** For each keyword a schema of what it forbids. */
 const negations: Record<string, (value: Json) => Schema> = {
@@ -86,7 +86,7 @@ export function negate(document: Document, place: Place): Schema[] {
 function excludeValues(key: string, value: Json, { pointer }: Place): Schema[] {
   const values = key === 'const' ? [value] : value;
   if (!Array.isArray(values)) invalid(`${pointer}/enum`, 'must be an array');
-  if ((values as Json[]).some((item) => typeof item === 'object' && item !== null))
+  if ((values as Json[]).some(hasParts))
     refuse(`${pointer}/${key}`, 'objects and arrays cannot be excluded while generating');
   return [{ $excluded: values as Json[] }];
 }

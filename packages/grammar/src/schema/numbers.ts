@@ -1,9 +1,11 @@
 import { GrammarError } from '../error.js';
+import { decimal, sign } from '../json/decimal.js';
+import type { ExactNumber } from '../json/json-number.js';
 import { EMPTY, type Regex, type Regexes } from '../regex/regexes.js';
 
 /** A bound of numbers. */
 export interface Bound {
-  readonly value: number;
+  readonly value: ExactNumber;
   readonly isExclusive: boolean;
 }
 
@@ -12,7 +14,7 @@ export interface NumberLimits {
   readonly least: readonly Bound[];
   readonly most: readonly Bound[];
   readonly multiples: readonly number[];
-  readonly excluded: readonly number[];
+  readonly excluded: readonly ExactNumber[];
 }
 
 /** Larger ones have too many derivatives between bounds: texts could reach a place where no token may follow. */
@@ -81,23 +83,22 @@ export class Numbers {
     );
   }
 
-  /** Conditions on the magnitude of numbers of one sign: at least `low` · sign, at most `high` · sign. */
-  private bounds(low: readonly Bound[], high: readonly Bound[], sign: 1 | -1): Regex[] {
+  /** Conditions on the magnitude of numbers of one side of 0: at least `low` · side, at most `high` · side. */
+  private bounds(low: readonly Bound[], high: readonly Bound[], side: 1 | -1): Regex[] {
     const conditions: Regex[] = [];
     for (const { value, isExclusive } of low) {
-      const bound = value * sign;
-      if (bound > 0 || (bound === 0 && isExclusive)) conditions.push(this.above(bound, isExclusive));
+      const bound = sign(value) * side;
+      if (bound > 0 || (bound === 0 && isExclusive)) conditions.push(this.above(value, isExclusive));
     }
     for (const { value, isExclusive } of high) {
-      const bound = value * sign;
-      if (bound < 0) conditions.push(this.regexes.not(this.regexes.everything()));
-      else conditions.push(this.regexes.not(this.above(bound, !isExclusive)));
+      if (sign(value) * side < 0) conditions.push(this.regexes.not(this.regexes.everything()));
+      else conditions.push(this.regexes.not(this.above(value, !isExclusive)));
     }
     return conditions;
   }
 
-  /** Magnitudes greater than `bound`, or equal to it unless `isStrict`. */
-  private above(bound: number, isStrict: boolean): Regex {
+  /** Magnitudes greater than that of `bound`, or equal to it unless `isStrict`. */
+  private above(bound: ExactNumber, isStrict: boolean): Regex {
     const { regexes } = this;
     const [whole, fraction] = decimal(bound);
     const first = whole === '0' ? regexes.range(0x31, 0x39) : this.digit;
@@ -139,7 +140,7 @@ export class Numbers {
     const { regexes } = this;
     const [, fraction] = decimal(by);
     const divisor = digitsOf(by);
-    const sign = regexes.optional(this.minus);
+    const minus = regexes.optional(this.minus);
     const zeros = regexes.optional(
       regexes.concat(regexes.byte(0x2e), regexes.repeat(regexes.byte(0x30), 1, Infinity)),
     );
@@ -153,7 +154,7 @@ export class Numbers {
       ]);
       choices.push(regexes.and(shape, this.divisible(divisor, fraction.length - digits)));
     }
-    return regexes.concat(sign, regexes.or(...choices));
+    return regexes.concat(minus, regexes.or(...choices));
   }
 
   private divisible(divisor: number, zeros: number): Regex {
@@ -161,17 +162,17 @@ export class Numbers {
     return this.regexes.multipleOf(divisor / factor);
   }
 
-  private spellings(value: number): Regex {
+  private spellings(value: ExactNumber): Regex {
     const { regexes } = this;
-    const [whole, fraction] = decimal(Math.abs(value));
+    const [whole, fraction] = decimal(value);
     const zeros = regexes.many(regexes.byte(0x30));
     const point = regexes.byte(0x2e);
     const tail =
       fraction === ''
         ? regexes.optional(regexes.concat(point, zeros))
         : regexes.concat(regexes.text(`.${fraction}`), zeros);
-    const sign = value === 0 ? regexes.optional(this.minus) : value < 0 ? this.minus : EMPTY;
-    return regexes.sequence([sign, regexes.text(whole), tail]);
+    const minus = [this.minus, regexes.optional(this.minus), EMPTY][sign(value) + 1]!;
+    return regexes.sequence([minus, regexes.text(whole), tail]);
   }
 }
 
@@ -180,15 +181,3 @@ const digitsOf = (value: number): number => Number(decimal(value).join(''));
 
 const greatestCommonDivisor = (a: number, b: number): number =>
   b === 0 ? a : greatestCommonDivisor(b, a % b);
-
-/** The digits before and after the point of a number ≥ 0, without exponent. */
-export function decimal(value: number): [whole: string, fraction: string] {
-  const [mantissa = '0', exponent = '0'] = String(value).split('e');
-  const [whole = '0', fraction = ''] = mantissa.split('.');
-  const shift = Number(exponent);
-  const digits = whole + fraction;
-  const point = whole.length + shift;
-  const padded = point <= 0 ? '0'.repeat(1 - point) + digits : digits.padEnd(point, '0');
-  const at = Math.max(point, 1);
-  return [padded.slice(0, at).replace(/^0+(?=\d)/, ''), padded.slice(at).replace(/0+$/, '')];
-}
