@@ -1,3 +1,6 @@
+import { parseJson, stringifyJson } from '@quern/grammar';
+import { badArgument } from './error.js';
+
 /** A part of a message's content list. The template decides which kinds it supports. */
 export interface ContentPart {
   type: string;
@@ -15,24 +18,51 @@ export interface ChatMessage {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Parses the arguments of tool calls: the API sends JSON text, templates write objects as JSON themselves. */
-export function withParsedArguments(message: ChatMessage): ChatMessage {
-  if (!Array.isArray(message.tool_calls)) return message;
-  const calls: readonly unknown[] = message.tool_calls;
-  return { ...message, tool_calls: calls.map(parseCall) };
+/**
+ * Parses the arguments of tool calls, with all digits of their numbers: the API sends JSON text, templates write objects
+ * as JSON themselves. An empty list of calls is left out: some templates only ask whether the field is there.
+ *
+ * @throws ChatTemplateError BAD_ARGUMENT for arguments that are not a JSON object
+ */
+export function withParsedArguments(message: ChatMessage, index: number): ChatMessage {
+  if (!('tool_calls' in message)) return message;
+  const { tool_calls: given, ...others } = message;
+  const calls: unknown = given ?? [];
+  if (!Array.isArray(calls))
+    throw badArgument(`messages[${index}].tool_calls must be a list of calls`, 'messages');
+  if (calls.length === 0) return others;
+  const place = (at: number) => `messages[${index}].tool_calls[${at}].function.arguments`;
+  return { ...others, tool_calls: calls.map((call: unknown, at) => parseCall(call, place(at))) };
 }
 
-function parseCall(call: unknown): unknown {
+function parseCall(call: unknown, place: string): unknown {
   if (!isObject(call) || !isObject(call.function)) return call;
-  return { ...call, function: { ...call.function, arguments: parseArguments(call.function.arguments) } };
+  return {
+    ...call,
+    function: { ...call.function, arguments: parseArguments(call.function.arguments, place) },
+  };
 }
 
-function parseArguments(text: unknown): unknown {
-  if (typeof text !== 'string') return text;
+function parseArguments(given: unknown, place: string): unknown {
+  const value = typeof given === 'string' ? callArguments(given) : (given ?? {});
+  if (isObject(value)) return value;
+  const shown = typeof given === 'string' ? given : (stringifyJson(given) ?? String(given));
+  throw badArgument(
+    `${place} must be a JSON object; got ${shown.length > 100 ? `${shown.slice(0, 100)} …` : shown}: repair the arguments, or leave the call and its result out`,
+    'messages',
+  );
+}
+
+/**
+ * The arguments of a call as an object, with all digits of their numbers: an empty one for an empty text and for null,
+ * undefined for any other text.
+ */
+export function callArguments(text: string): Record<string, unknown> | undefined {
+  if (text.trim() === '') return {};
   try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : text;
+    const value = parseJson(text) ?? {};
+    return isObject(value) ? value : undefined;
   } catch {
-    return text; // a model's output need not be JSON: the template gets the text
+    return undefined;
   }
 }

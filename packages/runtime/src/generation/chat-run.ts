@@ -5,7 +5,7 @@ import type { Production } from '../read-once.js';
 import { type ChatPiece, type ChatResult, joinResults } from './chat-result.js';
 import { ChatRound, type RoundParts } from './chat-round.js';
 import type { ChatOptions, EndReason } from './generate-options.js';
-import { canRun, runCalls } from './run-tools.js';
+import { canRun, readable, runCalls } from './run-tools.js';
 import type { NamedTool } from './tool-options.js';
 
 /** The model's services for a chat. */
@@ -130,7 +130,7 @@ export class ChatRun<Value> implements Production<ChatPiece, ChatResult<Value>> 
 
   /** The calls of an answer and their results as messages. */
   private exchange(round: ChatRound<Value>, results: readonly string[]): ChatMessage[] {
-    const { calls } = round;
+    const calls = round.calls.map(readable);
     const answers = calls.map(({ id, name }, i) => ({
       role: 'tool',
       tool_call_id: id,

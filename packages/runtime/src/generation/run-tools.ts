@@ -1,4 +1,6 @@
+import { stringifyJson } from '@quern/grammar';
 import type { AnswerCall } from '../chat/answer/index.js';
+import { callArguments } from '../chat/message.js';
 import { messageOf } from '../error.js';
 import type { NamedTool } from './tool-options.js';
 
@@ -20,23 +22,20 @@ async function runCall(call: AnswerCall, tools: readonly NamedTool[], signal: Ab
   const tool = tools.find(({ name }) => name === call.name);
   if (!tool?.run)
     return `Error: there is no tool '${call.name}'; there are ${tools.map(({ name }) => `'${name}'`).join(', ')}`;
-  const args = parseArguments(call.arguments);
+  const args = argumentsOf(call);
   if (!args) return `Error: the arguments of '${call.name}' are not a JSON object: ${call.arguments}`;
   try {
-    const result: unknown = await tool.run(args, { id: call.id, signal });
-    return typeof result === 'string' ? result : (JSON.stringify(result) ?? '');
+    const result: unknown = await tool.run(args, { id: call.id, arguments: call.arguments, signal });
+    return typeof result === 'string' ? result : (stringifyJson(result) ?? '');
   } catch (error) {
     return `Error: ${messageOf(error)}`;
   }
 }
 
-function parseArguments(text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined;
-  } catch {
-    return undefined;
-  }
-}
+/** Numbers as JavaScript has them. */
+const argumentsOf = ({ arguments: text }: AnswerCall): Record<string, unknown> | undefined =>
+  callArguments(text) && ((JSON.parse(text.trim() || '{}') ?? {}) as Record<string, unknown>);
+
+/** A call as a message shows it: broken arguments, which its result tells of, would end the chat. */
+export const readable = (call: AnswerCall): AnswerCall =>
+  callArguments(call.arguments) ? call : { ...call, arguments: '{}' };

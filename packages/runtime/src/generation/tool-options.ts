@@ -8,6 +8,8 @@ import { structuredSchema } from '../structured/options.js';
 export interface ToolContext {
   /** The id of the call. */
   readonly id: string;
+  /** The arguments as JSON text, as the model wrote them: integers beyond 2^53 keep their digits here. */
+  readonly arguments: string;
   /** Aborts where the answer's reader leaves or its signal aborts. */
   readonly signal: AbortSignal;
 }
@@ -25,7 +27,7 @@ export interface ChatTool {
     readonly [field: string]: unknown;
   };
   /**
-   * Called with the parsed arguments. The model gets what it returns: a string as it is, anything else as JSON. What it
+   * Called with the parsed arguments, whose numbers are float64: `context.arguments` has all digits. The model gets what it returns: a string as it is, anything else as JSON. What it
    * throws goes to the model as the result.
    */
   run?(args: Record<string, unknown>, context: ToolContext): unknown;

@@ -2,11 +2,12 @@ import type { Budget } from './budget.js';
 import { TemplateFailure } from './error.js';
 import type { CompareOperator } from './nodes.js';
 import { Text } from './text.js';
-import { Dict, isList, isNumber, Range, Tuple, typeName, Undefined, type Value } from './value.js';
+import { computed, Dict, isList, isNumber, Range, Tuple, typeName, Undefined, type Value } from './value.js';
 
 /** Python's ==. */
-export function equals(a: Value, b: Value, budget: Budget): boolean {
+export function equals(left: Value, right: Value, budget: Budget): boolean {
   budget.step();
+  const [a, b] = [computed(left), computed(right)];
   if (a === b) return true;
   if (a instanceof Text) return b instanceof Text && equalTexts(a, b, budget);
   // biome-ignore lint/suspicious/noDoubleEquals: 1n == 1 is true, as in Python
@@ -36,8 +37,9 @@ const equalItems = (a: readonly Value[], b: readonly Value[], budget: Budget): b
   a.length === b.length && a.every((item, i) => equals(item, b[i]!, budget));
 
 /** Negative where a comes before b. @throws TemplateFailure for values without an order in Python */
-export function order(a: Value, b: Value, budget: Budget): number {
+export function order(left: Value, right: Value, budget: Budget): number {
   budget.step();
+  const [a, b] = [computed(left), computed(right)];
   if (isNumber(a) && isNumber(b)) return a < b ? -1 : a > b ? 1 : 0;
   if (a instanceof Text && b instanceof Text) return orderTexts(a, b, budget);
   if (isList(a) && isList(b)) return orderItems(a, b, budget);
@@ -80,7 +82,8 @@ export function contains(container: Value, item: Value, budget: Budget): boolean
   throw new TemplateFailure(`argument of type '${typeName(container)}' is not iterable`);
 }
 
-function inRange({ start, step, length }: Range, item: Value): boolean {
+function inRange({ start, step, length }: Range, value: Value): boolean {
+  const item = computed(value);
   if (!isNumber(item)) return false;
   const index = (Number(item) - start) / step;
   return Number.isInteger(index) && index >= 0 && index < length;

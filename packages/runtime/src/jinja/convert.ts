@@ -1,9 +1,14 @@
+import { JsonNumber } from '@quern/grammar';
 import { TemplateFailure } from './error.js';
 import { Text } from './text.js';
 import { Dict, text, Undefined, type Value } from './value.js';
 
 const MOST_DEPTH = 200;
 const MOST_ELEMENTS = 20_000_000;
+
+/** Integers are ints with the digits that `JSON.stringify` writes. */
+const fromNumber = (value: number): bigint | number =>
+  Number.isInteger(value) && Math.abs(value) < 1e21 && !Object.is(value, -0) ? BigInt(String(value)) : value;
 
 /** Converts JavaScript values to template values, and counts them. */
 export class Converter {
@@ -19,8 +24,8 @@ export class Converter {
   convert(value: unknown, typed: boolean): Value {
     if (typeof value === 'string') return this.string(value, typed);
     if (typeof value === 'boolean' || typeof value === 'bigint') return value;
-    if (typeof value === 'number')
-      return Number.isSafeInteger(value) && !Object.is(value, -0) ? BigInt(value) : value;
+    if (typeof value === 'number') return fromNumber(value);
+    if (value instanceof JsonNumber) return this.written(value);
     if (value === null) return null;
     if (value === undefined) return new Undefined('the value is undefined');
     if (typeof value === 'object') return this.object(value, typed);
@@ -37,6 +42,11 @@ export class Converter {
         this.convert(value, fieldTyped(name)),
       ]),
     );
+  }
+
+  private written(value: JsonNumber): JsonNumber {
+    this.characters += value.text.length;
+    return value;
   }
 
   private string(value: string, typed: boolean): Text {

@@ -11,6 +11,7 @@ import { EMPTY, Text } from './text.js';
 import type { Context } from './value.js';
 import {
   type Arguments,
+  computed,
   Dict,
   found,
   isNumber,
@@ -143,7 +144,8 @@ function spreadKeywords(value: Value, keyword: Map<string, Value>): void {
 }
 
 function signed(value: Value, sign: bigint): Value {
-  if (isNumber(value)) return arithmetic('*', value, sign);
+  const number = computed(value);
+  if (isNumber(number)) return arithmetic('*', number, sign);
   if (value instanceof Undefined) return value.fail();
   throw new TemplateFailure(`bad operand type for unary ${sign < 0n ? '-' : '+'}: '${typeName(value)}'`);
 }

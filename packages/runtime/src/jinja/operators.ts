@@ -6,10 +6,14 @@ import { printf } from './printf.js';
 import { concat, Text } from './text.js';
 import { repeat } from './text-operations.js';
 import type { Context } from './value.js';
-import { isList, isNumber, Tuple, typeName, Undefined, type Value } from './value.js';
+import { computed, isList, isNumber, Tuple, typeName, Undefined, type Value } from './value.js';
 
 /** `left operator right` */
-export function binary(context: Context, operator: BinaryOperator, left: Value, right: Value): Value {
+export function binary(context: Context, operator: BinaryOperator, first: Value, second: Value): Value {
+  const [left, right] = [
+    computed(first),
+    operator === '%' && first instanceof Text ? second : computed(second),
+  ];
   if (isNumber(left) && isNumber(right)) return arithmetic(operator, left, right);
   if (left instanceof Text && operator === '%') return printf(context, left, right);
   if (left instanceof Undefined) return left.fail();

@@ -1,3 +1,4 @@
+import { JsonNumber } from '@quern/grammar';
 import type { Budget } from './budget.js';
 import { floatText } from './number.js';
 import { concat, EMPTY, join, Text } from './text.js';
@@ -27,6 +28,7 @@ export function toRepr(value: Value, budget: Budget): Text {
   if (value instanceof Text) return reprText(value, budget);
   if (typeof value === 'bigint') return text(String(value));
   if (typeof value === 'number') return text(floatText(value));
+  if (value instanceof JsonNumber) return text(value.text);
   if (typeof value === 'boolean') return text(value ? 'True' : 'False');
   if (value === null) return text('None');
   if (value instanceof Undefined) return text('Undefined');

@@ -4,7 +4,7 @@ import { fixedWidth, floatDigits, integerDigits, type NumberStyle } from './form
 import { toRepr } from './print.js';
 import { characters, type Text, TextBuilder } from './text.js';
 import type { Context } from './value.js';
-import { Dict, isNumber, Tuple, text, typeName, type Value } from './value.js';
+import { computed, Dict, isNumber, Tuple, text, typeName, type Value } from './value.js';
 
 const FIELD =
   /%(?:\((?<name>[^)]*)\))?(?<flags>[-+ 0#]*)(?<width>\*|\d+)?(?:\.(?<precision>\*|\d+)?)?(?<type>[a-zA-Z%])?/gy;
@@ -51,7 +51,7 @@ class Printer {
     };
     const align = flags.includes('-')
       ? '<'
-      : flags.includes('0') && isNumber(value) && !'srac'.includes(type)
+      : flags.includes('0') && isNumber(computed(value)) && !'srac'.includes(type)
         ? '='
         : '>';
     const body = this.body(type, value, style);
@@ -75,8 +75,9 @@ class Printer {
     return value;
   }
 
-  private body(type: string, value: Value, style: NumberStyle): Text {
+  private body(type: string, given: Value, style: NumberStyle): Text {
     const { context } = this;
+    const value = 'sra'.includes(type) ? given : computed(given);
     if (type === 's') return cut(asText(context, value), style.precision);
     if (type === 'r' || type === 'a') return cut(toRepr(value, context.budget), style.precision);
     if (type === 'c')

@@ -5,7 +5,7 @@ import { floatText } from './number.js';
 import { toRepr } from './print.js';
 import { characters, join, type Text, TextBuilder } from './text.js';
 import type { Context } from './value.js';
-import { type Arguments, isNumber, text, typeName, type Value } from './value.js';
+import { type Arguments, computed, isNumber, text, typeName, type Value } from './value.js';
 
 const SPEC =
   /^(?:(?<fill>.)?(?<align>[<>=^]))?(?<sign>[-+ ])?(?<alternate>#)?(?<zero>0)?(?<width>\d+)?(?<grouping>[,_])?(?:\.(?<precision>\d+))?(?<type>[a-zA-Z%])?$/su;
@@ -93,9 +93,10 @@ export function formatValue(context: Context, value: Value, spec: string): Text 
   const found = SPEC.exec(spec)?.groups;
   if (!found) throw new TemplateFailure(`the format specification "${spec}" is not understood`);
   const { fill, zero, width = '0', type } = found;
-  const number = isNumber(value) && type !== 's';
-  const align = found.align ?? (zero && number ? '=' : number ? '>' : '<');
-  const body = number ? text(digitsOf(context, value, type, found)) : cut(context, value, found);
+  const number = computed(value);
+  const isNumeric = isNumber(number) && type !== 's';
+  const align = found.align ?? (zero && isNumeric ? '=' : isNumeric ? '>' : '<');
+  const body = isNumeric ? text(digitsOf(context, number, type, found)) : cut(context, value, found);
   return fixedWidth(context, body, Number(width), align, text(fill ?? (zero ? '0' : ' ')));
 }
 

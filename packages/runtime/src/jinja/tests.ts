@@ -5,7 +5,7 @@ import type { CompareOperator } from './nodes.js';
 import { arithmetic } from './number.js';
 import { isIterable, isSequence } from './sequence.js';
 import { Text } from './text.js';
-import { Callable, Dict, isNumber, Undefined, type Value } from './value.js';
+import { Callable, computed, Dict, isNumber, Undefined, type Value } from './value.js';
 
 type Test = Builtin<boolean>;
 
@@ -14,7 +14,8 @@ const plain = (holds: (value: Value) => boolean): Test => define('', (_, input: 
 const comparing = (operator: CompareOperator): Test =>
   define('other', ({ budget }, input: Value, other) => compare(operator, input, or(other, null), budget));
 
-const rest = (value: Value, by: bigint): boolean => {
+const rest = (given: Value, by: bigint): boolean => {
+  const value = computed(given);
   if (!isNumber(value)) throw new TemplateFailure('this test needs a number');
   return Number(arithmetic('%', value, by)) !== 0;
 };
@@ -50,7 +51,7 @@ export const tests = {
   escaped: plain(() => false),
   even: plain((value) => !rest(value, 2n)),
   false: plain((value) => value === false),
-  float: plain((value) => typeof value === 'number'),
+  float: plain((value) => typeof computed(value) === 'number'),
   ge,
   '>=': ge,
   greaterthan: gt,
@@ -69,7 +70,7 @@ export const tests = {
   ne,
   '!=': ne,
   none: plain((value) => value === null),
-  number: plain(isNumber),
+  number: plain((value) => isNumber(computed(value))),
   odd: plain((value) => rest(value, 2n)),
   sameas: define('other', ({ budget }, input: Value, other) => {
     const to = or(other, null);

@@ -1,3 +1,4 @@
+import { JsonNumber } from '@quern/grammar';
 import type { Budget } from './budget.js';
 import { TemplateFailure } from './error.js';
 import { floatText } from './number.js';
@@ -112,6 +113,7 @@ const codeUnit = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16)
 function scalar(value: Value): string {
   if (value === null) return 'null';
   if (typeof value === 'boolean' || typeof value === 'bigint') return String(value);
+  if (value instanceof JsonNumber) return value.text;
   if (typeof value === 'number') return floatText(value).replace('inf', 'Infinity').replace('nan', 'NaN');
   throw new TemplateFailure(`a value of type ${typeName(value)} cannot be written as JSON`);
 }

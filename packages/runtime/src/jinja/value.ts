@@ -1,12 +1,14 @@
+import { JsonNumber } from '@quern/grammar';
 import type { Budget } from './budget.js';
 import { TemplateFailure } from './error.js';
 import { Text } from './text.js';
 
-/** A value of a template: int is bigint, float is number. */
+/** A value of a template: int is bigint, float is number. A `JsonNumber` is a float that prints as it is written. */
 export type Value =
   | Text
   | bigint
   | number
+  | JsonNumber
   | boolean
   | null
   | Undefined
@@ -127,6 +129,7 @@ function hash(key: Value, parts = { count: 0 }): string {
   if (key instanceof Text) return `s${key.value}`;
   if (typeof key === 'boolean') return `n${Number(key)}`;
   if (typeof key === 'bigint' || typeof key === 'number') return `n${key}`;
+  if (key instanceof JsonNumber) return `n${Number(key)}`;
   if (key === null) return 'none';
   if (key instanceof Tuple) {
     parts.count += key.items.length + 1;
@@ -145,7 +148,7 @@ export const found = (value: Value | undefined, missing: () => Value): Value =>
 export function typeName(value: Value): string {
   if (value instanceof Text) return 'str';
   if (typeof value === 'bigint') return 'int';
-  if (typeof value === 'number') return 'float';
+  if (typeof value === 'number' || value instanceof JsonNumber) return 'float';
   if (typeof value === 'boolean') return 'bool';
   if (value === null) return 'NoneType';
   if (value instanceof Undefined) return 'Undefined';
@@ -161,6 +164,10 @@ export const isList = (value: Value): value is readonly Value[] => Array.isArray
 export const isNumber = (value: Value): value is bigint | number | boolean =>
   typeof value === 'bigint' || typeof value === 'number' || typeof value === 'boolean';
 
+/** A value to compute with. */
+export const computed = (value: Value): Exclude<Value, JsonNumber> =>
+  value instanceof JsonNumber ? value.valueOf() : value;
+
 export const isMapping = (value: Value): value is Dict => value instanceof Dict;
 
 export const text = (value: string): Text => new Text(value);
@@ -172,5 +179,5 @@ export function truth(value: Value): boolean {
   if (value instanceof Dict) return value.size > 0;
   if (isList(value)) return value.length > 0;
   if (value instanceof Undefined) return false;
-  return Boolean(value);
+  return Boolean(computed(value));
 }

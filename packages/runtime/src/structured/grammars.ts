@@ -8,6 +8,7 @@ import {
   type Grammar,
   prepareSchemas,
   type Structure,
+  stringifyJson,
   Vocabulary,
 } from '@quern/grammar';
 import { badOption, RuntimeError } from '../error.js';
@@ -147,10 +148,10 @@ export class Grammars {
 const noMarks: ReadonlySet<number> = new Set();
 const noText = new Uint8Array(0);
 
-/** @throws RuntimeError BAD_GRAMMAR for an object that contains itself, and for a bigint */
+/** @throws RuntimeError BAD_GRAMMAR for an object that contains itself */
 function asJson(name: string, source: unknown): string {
   try {
-    return JSON.stringify(source);
+    return stringifyJson(source) ?? '';
   } catch (cause) {
     const why = (cause as Error).message.split('\n')[0];
     throw new RuntimeError('BAD_GRAMMAR', `${name}: it is no JSON: ${why}`, { cause });

@@ -124,3 +124,82 @@ describe('the template language', () => {
     expect(() => render('{{ nothing() }}')).toThrow(error('RENDER_FAILED', 'failed'));
   });
 });
+
+describe('calls in history', () => {
+  const written = (template: ChatTemplate, args: unknown) => {
+    const call = { id: 'abcdef123', type: 'function', function: { name: 'f', arguments: args } };
+    return template.render([
+      { role: 'user', content: 'Go' },
+      { role: 'assistant', content: null, tool_calls: [call] },
+      { role: 'tool', content: 'done', tool_call_id: 'abcdef123' },
+    ]);
+  };
+  const calling = ['chatml', 'llama3', 'mistral'] as const;
+  const numbers =
+    '{"id": 1234567890123456789, "a": [1e400, 1.0, -0, 0.12345678901234567890], "b": {"c": 1.50}}';
+
+  test.each(calling)('%s: numbers keep their digits', (name) => {
+    expect(written(ChatTemplate.builtin(name, tokens), numbers)).toContain(numbers);
+  });
+
+  test('also where a template prints them, and where a program gives an object', () => {
+    const print = ChatTemplate.from(
+      '{% for m in messages %}{% for c in m.tool_calls or [] %}{% for k, v in c.function.arguments|items %}{{ k }}={{ v }}={{ v|string }}={{ v|tojson }};{% endfor %}{% endfor %}{% endfor %}',
+    );
+    expect(written(print, '{"a": 12345678901234567890, "b": 1e400, "c": 2.0}')).toBe(
+      'a=12345678901234567890=12345678901234567890=12345678901234567890;b=1e400=1e400=1e400;c=2.0=2.0=2.0;',
+    );
+    expect(written(print, { a: 12345678901234567890n, b: 2 ** 60, c: 0.5 })).toBe(
+      `a=12345678901234567890=12345678901234567890=12345678901234567890;b=${2 ** 60}=${2 ** 60}=${2 ** 60};c=0.5=0.5=0.5;`,
+    );
+  });
+
+  test('numbers that keep their spelling are floats to a template', () => {
+    const compute = ChatTemplate.from(
+      "{% for c in messages[1].tool_calls %}{% set x = c.function.arguments.x %}{{ [x + 1, -x, x * 2, x > 1, x == 1.5, x is float, x is number, x|int, x|round, x|abs, '%.2f'|format(x), '{:.1f}'.format(x), [x, 0]|sum, {1.5: 'y'}[x]] }}{{ 'yes' if x else 'no' }}{% endfor %}",
+    );
+    expect(written(compute, '{"x": 1.50}')).toBe(
+      "[2.5, -1.5, 3.0, True, True, True, True, 1, 2.0, 1.5, '1.50', '1.5', 1.5, 'y']yes",
+    );
+  });
+
+  test.each(calling)('%s: no arguments are an empty object', (name) => {
+    const template = ChatTemplate.builtin(name, tokens);
+    for (const none of ['', ' \n', 'null', undefined, null])
+      expect(written(template, none)).toBe(written(template, '{}'));
+  });
+
+  test.each(['{"a": "x', '[1]', '"x"', '{"a": 1} so'])('%s is refused, by the place', (args) => {
+    expect(() => written(ChatTemplate.builtin('chatml'), args)).toThrow(
+      expect.objectContaining({
+        code: 'BAD_ARGUMENT',
+        message: `messages[1].tool_calls[0].function.arguments must be a JSON object; got ${args}: repair the arguments, or leave the call and its result out`,
+      }),
+    );
+  });
+
+  test('an empty list of calls is no call', () => {
+    const asks = ChatTemplate.from(
+      "{% for m in messages %}{{ m.content }}{{ ' calls' if m.tool_calls is defined or 'tool_calls' in m }};{% endfor %}",
+    );
+    const messages = (more: object) => [
+      { role: 'user', content: 'a' },
+      { role: 'assistant', content: 'b', ...more },
+    ];
+    for (const none of [[], null, undefined])
+      expect(asks.render(messages({ tool_calls: none }))).toBe('a;b;');
+    expect(asks.render([{ role: 'assistant', content: null, tool_calls: [] }])).toBe(';');
+    expect(() => asks.render(messages({ tool_calls: 'x' }))).toThrow('messages[1].tool_calls must be a list');
+  });
+
+  test('tools show the digits of their schemas', () => {
+    const parameters = {
+      type: 'object',
+      properties: { id: { type: 'integer', maximum: 9223372036854775807n } },
+    };
+    const rendered = ChatTemplate.builtin('chatml').render([{ role: 'user', content: 'Go' }], {
+      tools: [{ type: 'function', function: { name: 'f', parameters } }],
+    });
+    expect(rendered).toContain('"maximum": 9223372036854775807}');
+  });
+});

@@ -124,8 +124,9 @@ describe('options', () => {
     expect(await error({ choices: ['a', 'x\ud800'] })).toMatch(/^BAD_GRAMMAR: choices: .*half a character/);
     const circular: Record<string, unknown> = { type: 'array' };
     circular.items = circular;
-    expect(await error({ schema: circular })).toMatch(/^BAD_GRAMMAR: schema: it is no JSON: .*circular/);
-    expect(await error({ schema: { const: 1n } })).toMatch(/^BAD_GRAMMAR: schema: it is no JSON: .*BigInt/);
+    expect(await error({ schema: circular })).toMatch(
+      /^BAD_GRAMMAR: schema: it is no JSON: .*contains itself/,
+    );
     expect(await error({ schema: 3 as never })).toMatch(/^BAD_OPTION: .*schema/);
     expect(await error({ choices: 'a' as never })).toMatch(/^BAD_OPTION: .*choices/);
   });

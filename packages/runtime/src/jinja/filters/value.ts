@@ -4,7 +4,7 @@ import { TemplateFailure } from '../error.js';
 import { exactFixed, roundHalfEven, toIndex } from '../number.js';
 import { Text } from '../text.js';
 import { words } from '../text-operations.js';
-import { Callable, isNumber, text, truth, typeName, Undefined, type Value } from '../value.js';
+import { Callable, computed, isNumber, text, truth, typeName, Undefined, type Value } from '../value.js';
 
 const PREFIXES = ['k', 'M', 'G', 'T', 'P', 'E', 'Z', 'Y'];
 const DIGITS: Readonly<Record<number, RegExp>> = {
@@ -14,7 +14,8 @@ const DIGITS: Readonly<Record<number, RegExp>> = {
 };
 const FLOAT = /^[-+]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?|inf(?:inity)?|nan)$/i;
 
-function need(value: Value): bigint | number | boolean {
+function need(given: Value): bigint | number | boolean {
+  const value = computed(given);
   if (isNumber(value)) return value;
   throw new TemplateFailure(`a number is needed, not ${typeName(value)}`);
 }
@@ -44,14 +45,16 @@ function parseInteger(source: string, base: number): bigint | undefined {
 const truncated = (value: number | undefined, fallback: Value): Value =>
   value === undefined || !Number.isFinite(value) ? fallback : BigInt(Math.trunc(value));
 
-function toInteger(value: Value, fallback: Value, base: number): Value {
+function toInteger(given: Value, fallback: Value, base: number): Value {
+  const value = computed(given);
   if (typeof value === 'bigint' || typeof value === 'boolean') return BigInt(value);
   if (typeof value === 'number') return truncated(value, fallback);
   if (!(value instanceof Text)) return fallback;
   return parseInteger(value.value, base) ?? truncated(parseFloatText(value.value), fallback);
 }
 
-function toFloat(value: Value, fallback: Value): Value {
+function toFloat(given: Value, fallback: Value): Value {
+  const value = computed(given);
   if (isNumber(value)) return Number(value);
   return value instanceof Text ? (parseFloatText(value.value) ?? fallback) : fallback;
 }

@@ -1,5 +1,5 @@
 import { AnswerParser } from '../../../src/chat/answer/index.js';
-import type { ChatMessage } from '../../../src/chat/index.js';
+import { type ChatMessage, ChatTemplate } from '../../../src/chat/index.js';
 import { ChatGeneration } from '../../../src/generation/chat-generation.js';
 import type { ChatPiece } from '../../../src/generation/chat-result.js';
 import type {
@@ -159,6 +159,29 @@ test('errors are results: of the tool, of its arguments, of its name', async () 
     'as it is',
     '',
   ]);
+});
+
+test('broken arguments are shown as none, so that templates take the message', async () => {
+  const { generation, asked } = chat([call('good', '{"a": oops}'), 'Well.'], {
+    tools: [tool('good', () => 1)],
+  });
+  const { calls, messages } = await generation.result;
+  expect(calls[0]!.arguments).toBe('{"a": oops}}\n');
+  expect(messages[0]!.tool_calls).toEqual(asCalls(['id0', 'good', '{}']));
+  expect(() => ChatTemplate.builtin('chatml').render(asked[1]!)).not.toThrow();
+});
+
+test('digits beyond 2^53: rounded in the arguments, whole in their text and in results', async () => {
+  const seen: unknown[] = [];
+  const double = tool('double', ({ id }, { arguments: text }) => {
+    seen.push([id, text]);
+    return { id: 2n * 1234567890123456789n };
+  });
+  const args = '{"id": 1234567890123456789}';
+  const { generation, asked } = chat([call('double', args), 'Well.'], { tools: [double] });
+  await generation.result;
+  expect(seen).toEqual([[1234567890123456800, args]]);
+  expect(asked[1]![2]!.content).toBe('{"id":2469135780246913578}');
 });
 
 test('maxRounds ends the loop; indices go on', async () => {
