@@ -8,6 +8,7 @@ import type { ThoughtsSink } from './thoughts.js';
 export class AnswerSink implements CallSink, ThoughtsSink {
   /** Takes the text behind the thoughts; undefined: it has no calls. */
   calls: Calls | undefined;
+  behindCall = false;
   private events: AnswerEvent[] = [];
   private readonly thinkingSpaces = new EdgeSpaces(true);
   private readonly textSpaces = new EdgeSpaces();
@@ -32,11 +33,14 @@ export class AnswerSink implements CallSink, ThoughtsSink {
   }
 
   text(text: string): void {
-    this.add('text', this.textSpaces.push(text));
+    const sure = this.textSpaces.push(text);
+    if (sure !== '') this.behindCall = false;
+    this.add('text', sure);
   }
 
   call(name: string): void {
     this.textSpaces.mark();
+    this.behindCall = true;
     this.index++;
     addEvent(this.events, { type: 'call', index: this.index, id: this.newId(), name });
   }

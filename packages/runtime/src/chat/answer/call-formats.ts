@@ -65,17 +65,17 @@ export const CALL_FORMS = {
     inner: [],
     open: (sink, mark) => new PythonCalls(sink, mark),
   },
-  /** `{"name": …, "parameters": {…}}`, also behind `<|python_tag|>`: Llama 3.1 to 3.3 */
+  /** `{"name": …, "parameters": {…}}`, also in a list and behind `<|python_tag|>`: Llama 3.1 to 3.3 */
   'llama3-json': {
     announcedBy: [
       ['<|start_header_id|>', '"parameters"'],
       ['<|start_header_id|>', PYTHON_TAG],
     ],
-    marks: ['{', PYTHON_TAG],
-    readAgain: ['{'],
+    marks: ['{', '[', PYTHON_TAG],
+    readAgain: ['{', '['],
     inner: [],
     oneCallPerMessage: true,
-    open: (sink, mark) => (mark === PYTHON_TAG ? new PythonTagCalls(sink, mark) : bareCalls(sink)),
+    open: (sink, mark) => (mark === PYTHON_TAG ? new PythonTagCalls(sink, mark) : bareCalls(sink, mark)),
   },
 } as const satisfies Readonly<Record<string, CallForm>>;
 

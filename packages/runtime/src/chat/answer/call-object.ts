@@ -62,7 +62,7 @@ export class CallObject {
   read(text: string, from: number): number {
     let at = from;
     while (at < text.length && this.state === 'reading' && this.take(text[at]!)) at++;
-    if (this.progress === 'in arguments') this.giveValue();
+    if (this.progress === 'in arguments') this.giveValue(this.state === 'broken' ? 0 : this.scanner.pending);
     return at;
   }
 
@@ -133,8 +133,10 @@ export class CallObject {
     this.sink.arguments(text);
   }
 
-  private giveValue(): void {
-    if (this.value !== '') this.sink.arguments(this.value);
-    this.value = '';
+  /** @param pending characters at the end that wait for the rest of their escape */
+  private giveValue(pending = 0): void {
+    const sure = this.value.slice(0, this.value.length - pending);
+    if (sure !== '') this.sink.arguments(sure);
+    this.value = this.value.slice(sure.length);
   }
 }

@@ -19,6 +19,8 @@ export interface CallSink {
   /** A call begins; the arguments that follow are its own. */
   call(name: string): void;
   arguments(text: string): void;
+  /** Only white space has come since a call. */
+  readonly behindCall: boolean;
   /** The tools that may be called; undefined: not known. */
   readonly tools: readonly AnswerTool[] | undefined;
 }
@@ -35,4 +37,6 @@ export interface CallReader {
   readonly rest: string;
   /** Takes text from `at` on; returns where the text begins that it did not take: `text.length` unless `ended`. */
   read(text: string, at: number): number;
+  /** The answer ends here. */
+  end?(): void;
 }

@@ -2,7 +2,7 @@ import type { Structure } from '@quern/grammar';
 import { escapeRegExp } from '../../escape-regexp.js';
 import type { CallFormat } from './call-formats.js';
 import type { AnswerTool } from './call-output.js';
-import { isText } from './qwen-coder-calls.js';
+import { isText } from './coder-value.js';
 import { type Member, membersOf, needNames, objectSchema } from './tool-arguments.js';
 
 export interface CallStructureOptions {
@@ -67,7 +67,8 @@ export function pythonArguments(tool: AnswerTool): Structure {
   return sequence(literal('('), written, literal(')'));
 }
 
-const coderMarks = ['</parameter>', '</tool_call>'];
+/** What the parser takes for the end of a text. */
+const coderMarks = ['</parameter>', '</tool_call>', '<parameter=', '</function>'];
 
 /** A text that is no JSON. */
 const notJson = { pattern: '^[^\\s\\d"{\\[-]', not: { enum: ['true', 'false', 'null'] } };

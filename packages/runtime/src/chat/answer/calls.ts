@@ -22,10 +22,12 @@ export class Calls {
       at = this.reader ? this.readCalls(this.reader, text, at) : this.readText(text, at);
   }
 
+  /** The answer ends. Behind a call, the beginning of another one is no text. */
   end(): void {
+    this.reader?.end?.();
     const rest = (this.reader?.rest ?? '') + this.marks.held;
     this.reader = undefined;
-    if (rest !== '') this.sink.text(rest);
+    if (rest !== '' && !this.sink.behindCall) this.sink.text(rest);
   }
 
   private readText(text: string, at: number): number {

@@ -28,6 +28,8 @@ export class JsonScanner {
   private state: State = 'value';
   private isKey = false;
   private hexLeft = 0;
+  /** Characters of an escape that is not whole yet. */
+  pending = 0;
   private word = '';
 
   /** The object is whole. */
@@ -40,6 +42,7 @@ export class JsonScanner {
     const { state } = this;
     const before = this.open.length;
     if (!this.take(c)) return 'bad';
+    this.pending = this.state === 'escape' || this.state === 'hex' ? this.pending + 1 : 0;
     if (before > 1 || this.open.length > 1) return 'value';
     const written = [state, this.state].some(
       (each) => each === 'string' || each === 'escape' || each === 'hex',

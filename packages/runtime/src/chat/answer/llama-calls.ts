@@ -5,9 +5,11 @@ import { PythonCalls } from './python-calls.js';
 
 const objects = { close: '', resumes: false, separator: ';', lead: '' } as const;
 
-/** An object that names a tool, anywhere in the answer; `;` stands between several. */
-export const bareCalls = (sink: CallSink): CallReader =>
-  new ObjectCalls(sink, { ...objects, bare: true }, '');
+const list = { close: ']', resumes: false, separator: ',', lead: '[' } as const;
+
+/** An object that names a tool, anywhere in the answer, with `;` between several; or a list of them. */
+export const bareCalls = (sink: CallSink, mark: string): CallReader =>
+  new ObjectCalls(sink, { ...(mark === '[' ? list : objects), bare: true }, '');
 
 /** Behind `<|python_tag|>`: objects, or `tool.call(a="x")` for the tools that the model was trained with. */
 export class PythonTagCalls implements CallReader {
@@ -34,8 +36,8 @@ export class PythonTagCalls implements CallReader {
     while (at < text.length && !this.inner && isSpace(text[at])) this.held += text[at++]!;
     if (at === text.length) return at;
     this.inner ??=
-      text[at] === '{'
-        ? new ObjectCalls(this.sink, { ...objects, bare: false }, this.held)
+      text[at] === '{' || text[at] === '['
+        ? new ObjectCalls(this.sink, { ...(text[at] === '[' ? list : objects), bare: false }, this.held)
         : new PythonCalls(this.sink, this.held);
     return this.inner.read(text, at);
   }

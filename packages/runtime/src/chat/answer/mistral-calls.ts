@@ -9,6 +9,8 @@ const MOST_HEADER = 512;
 class NamedCall implements CallReader {
   ended = false;
   private header = '';
+  /** Of the arguments: an escape that is not whole yet. */
+  private held = '';
   private readonly scanner = new JsonScanner();
   private place: 'header' | 'arguments' | 'broken' = 'header';
 
@@ -47,14 +49,16 @@ class NamedCall implements CallReader {
 
   private readArguments(text: string, from: number): number {
     let at = from;
-    let piece = '';
+    let piece = this.held;
     while (at < text.length && this.place === 'arguments' && !this.ended) {
       if (this.scanner.step(text[at]!) === 'bad') this.place = 'broken';
       else piece += this.scanner.escaped(text[at++]!);
       this.ended = this.scanner.done;
     }
     const broken = this.place === 'broken' ? text.slice(at) : '';
-    if (piece + broken !== '') this.sink.arguments(piece + broken);
+    const sure = this.place === 'broken' ? piece.length : piece.length - this.scanner.pending;
+    this.held = piece.slice(sure);
+    if (sure + broken.length > 0) this.sink.arguments(piece.slice(0, sure) + broken);
     return at + broken.length;
   }
 }

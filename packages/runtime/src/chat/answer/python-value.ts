@@ -13,10 +13,20 @@ const words: Readonly<Record<string, string>> = {
 function wordAsJson(word: string): string | undefined {
   if (Object.hasOwn(words, word)) return words[word];
   if (/^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(word)) return word; // as written: of any size
-  const isNumber = /^[+-]?(\d[\d_]*\.?[\d_]*|\.\d[\d_]*)([eE][+-]?\d+)?$|^0[xob][\da-fA-F_]+$/.test(word);
-  const value = isNumber ? Number(word.replaceAll('_', '')) : Number.NaN;
-  return Number.isFinite(value) ? JSON.stringify(value) : undefined;
+  return otherNumber(word.replaceAll('_', ''));
 }
+
+/** The JSON text of a number as only Python writes it, with all its digits. */
+function otherNumber(word: string): string | undefined {
+  if (/^0(x[\da-fA-F]+|o[0-7]+|b[01]+)$/i.test(word) && word.length < MOST_DIGITS)
+    return BigInt(word).toString();
+  const [, sign, whole, fraction = '', exponent = ''] =
+    /^([+-]?)0*(\d*)(?:\.(\d*))?([eE][+-]?\d+)?$/.exec(word) ?? [];
+  if (sign === undefined || !/^[+-]?\.?\d/.test(word)) return undefined;
+  return `${sign === '-' ? '-' : ''}${whole || '0'}${fraction && `.${fraction}`}${exponent}`;
+}
+
+const MOST_DIGITS = 4300;
 
 const escapes: Readonly<Record<string, string>> = {
   n: '\\n',
@@ -53,6 +63,9 @@ export class PythonValue {
   private text = '';
   private letter = '';
   private wanted = 0;
+
+  /** @param slash what `\\/` means: in Python itself, in JSON `/` */
+  constructor(private readonly slash: '/' | '\\/' = '\\/') {}
 
   /** The value is whole; the last character was not taken. */
   get done(): boolean {
@@ -96,6 +109,7 @@ export class PythonValue {
     this.letter = c;
     this.wanted = digits[c] ?? 0;
     if (this.wanted > 0) return '';
+    if (c === '/') return asJson(this.slash);
     return escapes[c] ?? asJson(`\\${c}`); // Python keeps unknown escapes as they are
   }
 

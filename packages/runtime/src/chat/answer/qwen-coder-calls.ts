@@ -1,29 +1,14 @@
 import { Awaited } from './awaited.js';
 import type { CallReader, CallSink } from './call-output.js';
+import { CoderValue } from './coder-value.js';
 import { MarkReader } from './mark-finder.js';
+import { type ParameterEnd, ParameterText } from './parameter-end.js';
 
 const CALL = '<tool_call>';
 const FUNCTION = '<function=';
 const PARAMETER = '<parameter=';
 const END_CALL = '</tool_call>';
 const MOST_NAME = 256;
-
-/** Whether a parameter is written as it is, not as JSON. */
-export const isText = ({ type }: { readonly type?: unknown }): boolean =>
-  Array.isArray(type) ? type.length === 1 && type[0] === 'string' : type === 'string';
-
-/** The JSON text of a parameter's text: a string where the schema says so, or where it is no JSON. */
-function asJson(text: string, schema: Readonly<Record<string, unknown>>): string {
-  if (isText(schema)) return JSON.stringify(text);
-  try {
-    return JSON.stringify(JSON.parse(text));
-  } catch {
-    return JSON.stringify(text);
-  }
-}
-
-/** One line break at each end belongs to the form. */
-const bare = (text: string): string => text.replace(/^\n/, '').replace(/\n$/, '');
 
 const record = (value: unknown): Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
@@ -32,14 +17,15 @@ const record = (value: unknown): Readonly<Record<string, unknown>> =>
 export class QwenCoderCalls implements CallReader {
   static readonly marks = [CALL, FUNCTION];
   ended = false;
-  private held: string;
-  private place: 'before' | 'name' | 'function' | 'key' | 'parameter' | 'behind';
+  private held = '';
+  private place: 'before' | 'name' | 'function' | 'key' | 'parameter' | 'behind' = 'before';
   private name = '';
   private key = '';
-  private parts: string[] = [];
-  private members = 0;
-  private readonly inFunction = new MarkReader([PARAMETER, '</function>', END_CALL]);
-  private readonly inParameter = new MarkReader(['</parameter>', END_CALL]);
+  /** The parameters so far. */
+  private keys = new Set<string>();
+  private value: CoderValue | undefined;
+  private readonly inFunction = new MarkReader([PARAMETER, '</function>', END_CALL, CALL, FUNCTION]);
+  private readonly inParameter = new ParameterText((name) => this.isNext(name));
   /** `<function=` before the function, `</tool_call>` behind it. */
   private awaited = new Awaited(FUNCTION);
 
@@ -47,8 +33,7 @@ export class QwenCoderCalls implements CallReader {
     private readonly sink: CallSink,
     mark: string,
   ) {
-    this.held = mark;
-    this.place = mark === FUNCTION ? 'name' : 'before';
+    this.open(mark);
   }
 
   get rest(): string {
@@ -61,9 +46,24 @@ export class QwenCoderCalls implements CallReader {
     return at;
   }
 
+  end(): void {
+    if (this.place !== 'parameter' || !this.inParameter.isFunctionEnd) return;
+    this.giveParameter();
+    this.closeArguments();
+  }
+
+  /** A call begins. */
+  private open(mark: string): void {
+    this.held = mark;
+    this.name = '';
+    this.keys = new Set();
+    this.awaited = new Awaited(FUNCTION);
+    this.place = mark === FUNCTION ? 'name' : 'before';
+  }
+
   private readSome(text: string, at: number): number {
-    if (this.place === 'function') return this.readTo(this.inFunction, text, at);
-    if (this.place === 'parameter') return this.readTo(this.inParameter, text, at);
+    if (this.place === 'function') return this.readFunction(text, at);
+    if (this.place === 'parameter') return this.readParameter(text, at);
     const c = text[at]!;
     const taken = this.place === 'name' || this.place === 'key' ? this.inName(c) : this.besideFunction(c);
     return taken ? at + 1 : at;
@@ -77,7 +77,7 @@ export class QwenCoderCalls implements CallReader {
     }
     this.held += c;
     if (step === 'whole' && this.place === 'before') this.place = 'name';
-    else if (step === 'whole') this.end();
+    else if (step === 'whole') this.endCall();
     return true;
   }
 
@@ -85,7 +85,7 @@ export class QwenCoderCalls implements CallReader {
     const isName = this.place === 'name';
     if (c === '>') {
       if (isName) this.begin();
-      else this.place = 'parameter';
+      else this.beginParameter(this.key);
       return true;
     }
     if (isName) {
@@ -103,37 +103,70 @@ export class QwenCoderCalls implements CallReader {
     this.sink.arguments('{');
   }
 
-  private readTo(reader: MarkReader, text: string, from: number): number {
-    const { before, mark, end } = reader.read(text, from);
-    if (this.place === 'parameter') this.parts.push(before);
-    if (mark !== undefined) this.meet(mark);
-    return end;
-  }
-
-  private meet(mark: string): void {
-    if (this.place === 'parameter') this.giveParameter();
+  /** Between parameters. */
+  private readFunction(text: string, from: number): number {
+    const { mark, end } = this.inFunction.read(text, from);
     if (mark === PARAMETER) {
       this.key = '';
       this.place = 'key';
-    } else if (mark === '</parameter>') this.place = 'function';
-    else {
-      this.sink.arguments('}');
-      this.place = 'behind';
-      this.awaited = new Awaited(END_CALL);
-      if (mark === END_CALL) this.end();
+    } else if (mark !== undefined) {
+      this.closeArguments();
+      if (mark === END_CALL) this.endCall();
+      else if (mark !== '</function>') this.open(mark);
     }
+    return end;
+  }
+
+  private readParameter(text: string, from: number): number {
+    const { before, found, end } = this.inParameter.read(text, from);
+    this.value!.push(before);
+    if (found) this.leaveParameter(found);
+    return end;
+  }
+
+  private leaveParameter(end: ParameterEnd): void {
+    this.giveParameter();
+    if (end.type === 'next parameter') this.beginParameter(end.name);
+    else if (end.type !== 'parameter') this.closeArguments();
+    if (end.type === 'call') this.endCall();
+    if (end.type === 'next call') this.open(end.mark);
+  }
+
+  private get properties(): Readonly<Record<string, unknown>> {
+    const tool = this.sink.tools?.find(({ name }) => name === this.name.trim());
+    return record(record(tool?.parameters).properties);
+  }
+
+  /** Whether `<parameter=name>` inside of a parameter is another one. */
+  private isNext(name: string): boolean {
+    const { properties, keys } = this;
+    return !keys.has(name) && (Object.keys(properties).length === 0 || Object.hasOwn(properties, name));
+  }
+
+  private beginParameter(key: string): void {
+    const prefix = `${this.keys.size === 0 ? '' : ', '}${JSON.stringify(key)}: `;
+    let isFirst = true;
+    this.keys.add(key);
+    this.place = 'parameter';
+    this.value = new CoderValue(record(this.properties[key]), (json) => {
+      this.sink.arguments(isFirst ? prefix + json : json);
+      isFirst = false;
+    });
   }
 
   private giveParameter(): void {
-    const { name, key, sink } = this;
-    const schema = record(sink.tools?.find((tool) => tool.name === name.trim())?.parameters);
-    const parameter = record(record(schema.properties)[key]);
-    const separator = this.members++ === 0 ? '' : ', ';
-    sink.arguments(`${separator}${JSON.stringify(key)}: ${asJson(bare(this.parts.join('')), parameter)}`);
-    this.parts = [];
+    this.value!.end();
+    this.place = 'function';
   }
 
-  private end(): void {
+  /** The arguments are whole. */
+  private closeArguments(): void {
+    this.sink.arguments('}');
+    this.place = 'behind';
+    this.awaited = new Awaited(END_CALL);
+  }
+
+  private endCall(): void {
     this.held = '';
     this.ended = true;
   }
