@@ -4,7 +4,7 @@ import {
   type LanguageModelV3ToolResultPart,
   UnsupportedFunctionalityError,
 } from '@ai-sdk/provider';
-import type { ChatMessage } from '@quern/runtime';
+import { type ChatMessage, stringifyJson } from '@quern/runtime';
 
 type Message<Role extends LanguageModelV3Message['role']> = Extract<LanguageModelV3Message, { role: Role }>;
 
@@ -48,11 +48,15 @@ function assistantMessage({ content }: Message<'assistant'>): ChatMessage {
       tool_calls: calls.map(({ toolCallId, toolName, input }) => ({
         id: toolCallId,
         type: 'function',
-        function: { name: toolName, arguments: JSON.stringify(input) },
+        function: { name: toolName, arguments: argumentsOf(input) },
       })),
     }),
   };
 }
+
+/** A call whose input is no object has failed: its result says what was wrong, and templates need an object. */
+const argumentsOf = (input: unknown): string =>
+  typeof input === 'object' && input !== null && !Array.isArray(input) ? stringifyJson(input)! : '{}';
 
 const toolMessage = ({ toolCallId, toolName, output }: LanguageModelV3ToolResultPart): ChatMessage => ({
   role: 'tool',

@@ -16,6 +16,7 @@ export {
   precisions,
   QuernError,
 } from '@quern/core';
+export { JsonNumber, parseJson, stringifyJson } from '@quern/grammar';
 export {
   describeModel,
   type EncoderShape,

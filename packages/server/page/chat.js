@@ -13,9 +13,15 @@ const [send, stop, clear, speed] = ['send', 'stop', 'clear', 'speed'].map((id) =
 let messages = [];
 let abort;
 
+/** Numbers keep their digits, where the browser can say and write them. */
+const exact = (_key, value, { source } = {}) =>
+  typeof value === 'number' && source !== undefined && String(value) !== source && JSON.rawJSON
+    ? JSON.rawJSON(source)
+    : value;
+
 const parsed = (name, text) => {
   try {
-    return JSON.parse(text);
+    return JSON.parse(text, exact);
   } catch (error) {
     throw new Error(`${name} is not JSON: ${error.message}`);
   }

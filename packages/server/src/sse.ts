@@ -1,3 +1,4 @@
+import { stringifyJson } from '@quern/runtime';
 import type { Call } from './context.js';
 import type { ApiError } from './errors.js';
 
@@ -7,7 +8,7 @@ const mostWaiting = 64 << 10;
 const encoder = new TextEncoder();
 
 export const event = (data: unknown, name?: string): string =>
-  `${name === undefined ? '' : `event: ${name}\n`}data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`;
+  `${name === undefined ? '' : `event: ${name}\n`}data: ${typeof data === 'string' ? data : stringifyJson(data)}\n\n`;
 
 /** An error of a stream that has begun, as an event. */
 export type ErrorEvent = (error: ApiError) => string;

@@ -1,4 +1,4 @@
-import type { StructuredOptions } from '@quern/runtime';
+import { parseJson, type StructuredOptions } from '@quern/runtime';
 import type { Command } from 'commander';
 import { list } from '../options.js';
 import { readText } from '../read-text.js';
@@ -34,7 +34,7 @@ export async function readStructure(
 
 function parseSchema(text: string, path: string, command: Command): Record<string, unknown> {
   try {
-    return JSON.parse(text) as Record<string, unknown>;
+    return parseJson(text) as Record<string, unknown>;
   } catch (error) {
     return command.error(`error: ${path} is not JSON: ${(error as Error).message}`);
   }

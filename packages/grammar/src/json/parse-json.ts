@@ -13,6 +13,8 @@ export function parseJson(text: string): unknown {
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const MINUS = 0x2d;
+const ZERO = 0x30;
+const numberCharacters = ['.', 'e', 'E'];
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
 
 /** Behind the closing quote of the string that begins at `start`. */
@@ -33,19 +35,26 @@ function wordAt(text: string, start: number): string {
   return words.exec(text)?.[0] ?? '';
 }
 
-/** Whether a number of a JSON text is none that JavaScript keeps as it is written. */
+/** Behind the number that begins at `start`; -1: JavaScript's numbers change how it is written. */
+function endOfSame(text: string, start: number): number {
+  let at = start;
+  while (isDigit(text.charCodeAt(at))) at++;
+  const isShort = at > start && at - start <= 15 && text.charCodeAt(start) !== ZERO;
+  if (isShort && !numberCharacters.includes(text[at] ?? '')) return at;
+  const word = wordAt(text, start);
+  return String(Number(word)) === word ? start + word.length : -1;
+}
+
+/** Whether a JSON text has numbers that JavaScript's numbers change. */
 function hasOtherNumbers(text: string): boolean {
   let at = 0;
-  while (at < text.length) {
+  while (at >= 0 && at < text.length) {
     const code = text.charCodeAt(at);
     if (code === QUOTE) at = endOfString(text, at);
-    else if (code === MINUS || isDigit(code)) {
-      const word = wordAt(text, at);
-      if (String(Number(word)) !== word) return true;
-      at += word.length;
-    } else at++;
+    else if (code === MINUS || isDigit(code)) at = endOfSame(text, at);
+    else at++;
   }
-  return false;
+  return at < 0;
 }
 
 type Container = unknown[] | Record<string, unknown>;

@@ -1,4 +1,4 @@
-import type { ChatMessage, ChatOptions } from '@quern/runtime';
+import { type ChatMessage, type ChatOptions, stringifyJson } from '@quern/runtime';
 import { z } from 'zod';
 import { badField } from '../errors.js';
 import { modelName, orNull, stream, whole } from './fields.js';
@@ -122,7 +122,7 @@ function fromBlocks(role: string, content: string | Blocks): ChatMessage[] {
 const toCall = ({ id, name, input }: z.output<typeof toolUse>) => ({
   id,
   type: 'function',
-  function: { name, arguments: JSON.stringify(input) },
+  function: { name, arguments: stringifyJson(input) },
 });
 
 const choices = { auto: 'auto', any: 'required', none: 'none' } as const;

@@ -15,7 +15,7 @@ import {
   whole,
 } from './fields.js';
 import { responseFormat } from './response-format.js';
-import { toolFields } from './tools.js';
+import { needArguments, toolFields } from './tools.js';
 
 const textPart = z.object({ type: z.literal('text'), text: z.string() });
 
@@ -83,11 +83,15 @@ export const messagesOf = ({ messages }: ChatRequest): ChatMessage[] =>
 
 /** @throws ApiError 400 for fields that do not fit together */
 export function needFitting({
+  messages,
   logprobs,
   top_logprobs,
   max_tokens,
   max_completion_tokens,
 }: ChatRequest): void {
+  for (const [index, message] of messages.entries())
+    for (const [at, call] of ('tool_calls' in message ? (message.tool_calls ?? []) : []).entries())
+      needArguments(call.function.arguments, `messages.${index}.tool_calls.${at}.function.arguments`);
   if (top_logprobs !== undefined && !logprobs)
     throw badField('top_logprobs', 'top_logprobs needs logprobs: true');
   if (max_tokens !== undefined && max_completion_tokens !== undefined && max_tokens !== max_completion_tokens)

@@ -1,5 +1,7 @@
+import { parseJson } from '@quern/runtime';
 import type { z } from 'zod';
 import { ApiError, badField } from '../errors.js';
+import { withPlainNumbers } from './plain-numbers.js';
 
 /** Deepest nesting of a JSON body. */
 const mostDepth = 64;
@@ -11,10 +13,10 @@ export async function readJson(request: Request): Promise<unknown> {
     throw new ApiError(415, `the body must be JSON, not ${type}`, null, 'bad_media_type');
   const text = await request.text();
   try {
-    const value: unknown = JSON.parse(text);
+    const value = parseJson(text);
     if (depthOf(value) > mostDepth)
       throw badField('', `the body is nested deeper than ${mostDepth} levels`, 'too_deep');
-    return value;
+    return withPlainNumbers(value);
   } catch (error) {
     if (error instanceof ApiError) throw error;
     throw badField('', `the body is not JSON: ${(error as Error).message}`, 'invalid_json');

@@ -11,7 +11,7 @@ import {
   stream,
   whole,
 } from './fields.js';
-import { flatToolFields } from './tools.js';
+import { flatToolFields, needArguments } from './tools.js';
 
 const part = z.union(
   [
@@ -90,10 +90,12 @@ const textOf = (parts: Parts): string =>
     ? parts
     : parts.map((each) => ('text' in each ? each.text : each.refusal)).join('');
 
-/** The conversation in the form of chat completions. */
+/** The conversation in the form of chat completions. @throws ApiError 400 for arguments of calls that are no object */
 export function conversationOf({ input, instructions }: ResponsesRequest): ChatMessage[] {
   const first = instructions === undefined ? [] : [{ role: 'system', content: instructions }];
   if (typeof input === 'string') return [...first, { role: 'user', content: input }];
+  for (const [index, item] of input.entries())
+    if ('arguments' in item) needArguments(item.arguments, `input.${index}.arguments`);
   return [...first, ...input.flatMap(toMessage)];
 }
 

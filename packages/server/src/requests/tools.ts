@@ -1,5 +1,6 @@
 import type { ChatOptions, ToolChoice } from '@quern/runtime';
 import { z } from 'zod';
+import { badField } from '../errors.js';
 import { orNull } from './fields.js';
 
 const schema = z.record(z.string(), z.unknown());
@@ -78,3 +79,25 @@ export const described = ({ name, description, parameters, strict }: FlatTool) =
   type: 'function' as const,
   function: { name, ...(description && { description }), ...(parameters && { parameters }), strict },
 });
+
+/**
+ * The arguments of a call in the history, which the templates write as an object: an empty text is an empty one.
+ * @throws ApiError 400 that names the field
+ */
+export function needArguments(text: string, param: string): void {
+  if (text.trim() === '' || isObjectText(text)) return;
+  const shown = text.length > 100 ? `${text.slice(0, 100)} …` : text;
+  throw badField(
+    param,
+    `${param} must be a JSON object; got ${shown}: repair the arguments, or leave the call and its result out`,
+  );
+}
+
+function isObjectText(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text);
+    return value === null || (typeof value === 'object' && !Array.isArray(value));
+  } catch {
+    return false;
+  }
+}

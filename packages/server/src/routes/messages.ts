@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import type { ChatOptions, GenerationResult } from '@quern/runtime';
+import { type ChatOptions, type GenerationResult, parseJson } from '@quern/runtime';
 import { begun } from '../chat/begun.js';
 import { type Block, blocksOf, wholeAnswer } from '../chat/blocks.js';
 import { answer, type TurnEvent, turn } from '../chat/turn.js';
 import type { Call, ServerContext } from '../context.js';
 import type { ApiError } from '../errors.js';
+import { jsonResponse } from '../json-response.js';
 import { generatorFor, modelFor } from '../models.js';
 import {
   chatMessages,
@@ -29,7 +30,7 @@ export async function messages(request: Request, context: ServerContext, call: C
   const head = { id: `msg_${randomUUID()}`, type: 'message', role: 'assistant', model: served.name };
   if (body.stream) return eventStream(streamOf(await begun(events), head), call, anthropicEvent);
   const { blocks, result } = await wholeAnswer(events);
-  return Response.json({
+  return jsonResponse({
     ...head,
     content: blocks.map(show),
     ...stopOf(result, blocks),
@@ -97,7 +98,7 @@ function show({ kind, id, name, text }: Block) {
 /** The arguments of a call. Those that were cut, or are no JSON: as text, where Anthropic's documentation puts it. */
 function inputOf(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     return { INVALID_JSON: text };
   }

@@ -5,6 +5,7 @@ import { type Block, type BlockEvent, blocksOf, isCut, wholeAnswer } from '../ch
 import { answer, type TurnEvent, turn } from '../chat/turn.js';
 import type { Call, ServerContext } from '../context.js';
 import type { ApiError } from '../errors.js';
+import { jsonResponse } from '../json-response.js';
 import { generatorFor } from '../models.js';
 import { samplingOptions } from '../requests/generate-options.js';
 import { needMaxTokens } from '../requests/max-tokens.js';
@@ -38,7 +39,7 @@ export async function responses(request: Request, context: ServerContext, call: 
     return eventStream(streamOf(await begun(events), head, numbers), call, (error) => failed(error, numbers));
   }
   const { blocks, result } = await wholeAnswer(events);
-  return Response.json(ended(head, blocks, result));
+  return jsonResponse(ended(head, blocks, result));
 }
 
 const headOf = (body: ResponsesRequest, model: string) => ({
