@@ -35,6 +35,13 @@ test('thoughts, texts and calls of an answer, and the result of a tool', () => {
   ]);
 });
 
+test('the input of a failed call is no object: templates get an empty one', () => {
+  for (const input of ['{"a": "x', undefined, [1]]) {
+    const prompt = [{ role: 'assistant' as const, content: [{ ...call, input }] }];
+    expect(chatMessages(prompt)).toMatchObject([{ tool_calls: [{ function: { arguments: '{}' } }] }]);
+  }
+});
+
 test.each<[LanguageModelV3ToolResultPart['output'], string]>([
   [{ type: 'text', value: 'rain' }, 'rain'],
   [{ type: 'error-text', value: 'no such city' }, 'no such city'],
