@@ -101,7 +101,11 @@ async function speechSource(file: SpeechFile, options: QuantizeModelOptions): Pr
     options.onNotice?.(
       `${file.path}: GGUF has no place for its alignment_heads: times of words will be told by the upper half of the layers`,
     );
-  const entries = await vocabularyToGguf(file.folder, { size: vocabulary, ...preOf(options) });
+  const entries = await vocabularyToGguf(file.folder, {
+    size: vocabulary,
+    ...preOf(options),
+    onNotice: options.onNotice,
+  });
   return speechToGguf(file, { ...heard(options), vocabulary: entries });
 }
 
@@ -132,6 +136,7 @@ async function convertOptions(
   const vocabulary: Map<string, MetadataInput> = await vocabularyToGguf(folder, {
     size: config.vocabulary,
     ...preOf(options),
+    onNotice: options.onNotice,
   });
   const template = await templateOfFolder(folder);
   if (template !== undefined) vocabulary.set('tokenizer.chat_template', template);

@@ -10,7 +10,10 @@ import {
 import { badArgument, badVocabulary } from './error.js';
 import { GgufFields, type GgufMetadata } from './gguf-fields.js';
 import { type Defaults, kindOf } from './gguf-kinds.js';
+import { makeTokenizer as jsonTokenizer } from './hugging-face.js';
 import { endTokens, isEndSpelling } from './special-tokens.js';
+import { restoredJson } from './stored-json.js';
+import { stripsOf } from './strips.js';
 import type { Tokenizer } from './tokenizer.js';
 import { isByteSpelling, TokenType, Vocabulary } from './vocabulary.js';
 import { VocabularyTokenizer } from './vocabulary-tokenizer.js';
@@ -36,6 +39,13 @@ const readMetadata: Rule<GgufMetadata> = {
 
 function* makeTokenizer(metadata: GgufMetadata): Cooperative<Tokenizer> {
   checkArgument('tokenizerFromGguf', 'metadata', metadata, readMetadata, badArgument);
+  const restored = yield* restoredJson(metadata);
+  return restored
+    ? yield* jsonTokenizer(restored.json, restored.settings, restored.padded)
+    : yield* makeFromFields(metadata);
+}
+
+function* makeFromFields(metadata: GgufMetadata): Cooperative<Tokenizer> {
   const fields = new GgufFields(metadata);
   const kind = kindOf(fields);
   const spellings = fields.strings('tokens');
@@ -47,13 +57,16 @@ function* makeTokenizer(metadata: GgufMetadata): Cooperative<Tokenizer> {
   const vocabulary = yield* Vocabulary.of(spellings, types, kind.toBytes);
   const model = yield* kind.model(vocabulary, fields, settings);
   yield;
+  const strips = stripsOf(metadata, vocabulary);
+  const isBounded = strips.left.size + strips.right.size === 0 && kind.standsForBytes(vocabulary);
   return new VocabularyTokenizer(vocabulary, model, {
     bos: settings.bos,
     eos: settings.eos,
     addBos: settings.addBos,
     addEos: settings.addEos,
     addSpacePrefix: settings.addSpacePrefix,
-    longestToken: kind.standsForBytes(vocabulary) ? longestToken(vocabulary) : undefined,
+    strips,
+    longestToken: isBounded ? longestToken(vocabulary) : undefined,
     eog: endTokens(vocabulary, [
       settings.eos,
       fields.token('eot_token_id', vocabulary.size),

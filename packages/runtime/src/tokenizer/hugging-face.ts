@@ -83,13 +83,18 @@ export function tokenizerFromJson(json: Json, settings: TokenizerSettings = {}):
   return runAtOnce(makeTokenizer(json, settings));
 }
 
-function* makeTokenizer(json: Json, settings: TokenizerSettings): Cooperative<Tokenizer> {
+/** @param padded the tokens of the model's embedding, where it has more rows than the file has tokens */
+export function* makeTokenizer(
+  json: Json,
+  settings: TokenizerSettings,
+  padded: readonly string[] = [],
+): Cooperative<Tokenizer> {
   const { tokenizerConfig = {}, generationConfig = {} } = settings;
   const part = <T>(key: string, make: (fields: Fields) => T): T | undefined =>
     isJson(json[key]) ? make(new Fields(json[key], key)) : undefined;
   const preTokenizer = part('pre_tokenizer', preTokenizerOf);
   const decoder = part('decoder', decoderOf) ?? wordsApart; // too deep nesting throws here
-  const { vocabulary, tokens, added } = yield* jsonVocabulary(json, tokenizerConfig);
+  const { vocabulary, tokens, added } = yield* jsonVocabulary(json, tokenizerConfig, padded);
   const models = yield* modelsOf(json.model, tokens);
   const idOf = (key: string) => {
     const spelling = spellingOf(tokenizerConfig[key]);
@@ -115,11 +120,11 @@ function* makeTokenizer(json: Json, settings: TokenizerSettings): Cooperative<To
 }
 
 /** The tokens of a tokenizer.json. Tokens that tokenizer_config.json lists as special are special. */
-export function* jsonVocabulary(json: Json, tokenizerConfig: Json) {
+export function* jsonVocabulary(json: Json, tokenizerConfig: Json, padded: readonly string[] = []) {
   const tokens = yield* ModelTokens.of(isJson(json.model) ? json.model : {});
   const own = addedTokens(json);
   const added = [...own, ...configTokens(tokenizerConfig, tokens, own)];
-  const vocabulary = vocabularyOf(json, tokens, added);
+  const vocabulary = vocabularyOf(json, tokens, added, padded);
   tokens.hide((id) => vocabulary.types[id] === TokenType.control);
   return { vocabulary, tokens, added };
 }

@@ -1,37 +1,7 @@
-import { Spellings } from './find-spellings.js';
 import { TokenType, type Vocabulary } from './vocabulary.js';
 
 /** A piece of text between special tokens, or the id of a special token. */
 export type Fragment = string | number;
-
-/** Finds special tokens by their spelling: leftmost first, then longest. */
-export class SpecialTokens {
-  private readonly ids: ReadonlyMap<string, number>;
-  private readonly spellings: Spellings;
-
-  constructor(vocabulary: Vocabulary, types: ReadonlySet<number>) {
-    const ids = new Map<string, number>();
-    for (let id = 0; id < vocabulary.size; id++)
-      if (types.has(vocabulary.types[id]!)) ids.set(vocabulary.spellings[id]!, id);
-    this.ids = ids;
-    this.spellings = new Spellings(ids.keys());
-  }
-
-  /** Yields undefined as a pause for other work. */
-  *split(text: string): Generator<Fragment | undefined, void> {
-    let end = 0;
-    for (const place of this.spellings.in(text)) {
-      if (!place) {
-        yield;
-        continue;
-      }
-      if (place.index > end) yield text.slice(end, place.index);
-      yield this.ids.get(place.spelling)!;
-      end = place.index + place.spelling.length;
-    }
-    if (end < text.length) yield text.slice(end);
-  }
-}
 
 // Spellings that end a turn or a text in known model families.
 const END_SPELLINGS: ReadonlySet<string> = new Set([

@@ -3,50 +3,94 @@ import { runAtOnce } from '@quern/core';
 import type { MetadataInput } from '@quern/quant';
 import { badVocabulary, TokenizerError } from './error.js';
 import { jsonVocabulary, readJson, tokenizerFromHuggingFace } from './hugging-face.js';
+import type { AddedToken } from './json/added-tokens.js';
 import { pairOf } from './json/bpe.js';
 import { isJson, type Json } from './json/fields.js';
 import { o200kSource } from './json/known-patterns.js';
+import { otherTokens } from './other-tokens.js';
 import { SPACE_MARK } from './sentencepiece-bpe.js';
+import { storedEntries } from './stored-json.js';
 import type { Tokenizer } from './tokenizer.js';
-import { TokenType } from './vocabulary.js';
+import { TokenType, type Vocabulary } from './vocabulary.js';
+import { toMarked } from './word-piece-marks.js';
 
 export interface GgufVocabularyOptions {
   /** Rows of the model's embedding; ids beyond the tokenizer's become unused tokens. */
   readonly size: number;
   /** llama.cpp's name of the pre-tokenizer, where it does not follow from tokenizer.json. */
   readonly pre?: string;
+  readonly onNotice?: ((message: string) => void) | undefined;
 }
 
 type Entries = Map<string, MetadataInput>;
 
 /**
- * The vocabulary of a Hugging Face folder as `tokenizer.*` metadata of a GGUF file, for `tokenizerFromGguf`.
+ * The vocabulary of a Hugging Face folder as `tokenizer.*` metadata of a GGUF file, for `tokenizerFromGguf`: llama.cpp's
+ * keys, and keys of our own for what they cannot say.
  * @throws TokenizerError BAD_VOCABULARY, UNKNOWN_TOKENIZER or UNKNOWN_PRETOKENIZER.
  */
 export async function vocabularyToGguf(folder: string, options: GgufVocabularyOptions): Promise<Entries> {
   const tokenizer = await tokenizerFromHuggingFace(folder); // reports faults of the files
   const json = (await readJson(join(folder, 'tokenizer.json'))) ?? {};
-  const config = (await readJson(join(folder, 'tokenizer_config.json'))) ?? {};
-  const { spellings, types } = runAtOnce(jsonVocabulary(json, config)).vocabulary;
-  const { tokens, tokenTypes } = padded(spellings, types, options.size);
-  const entries: Entries = new Map<string, MetadataInput>(kindEntries(json, tokens, options));
-  entries.set('tokenizer.ggml.tokens', isWordPiece(json) ? marked(tokens, tokenTypes) : tokens);
-  entries.set('tokenizer.ggml.token_type', tokenTypes);
+  const tokenizerConfig = {
+    ...(await readJson(join(folder, 'special_tokens_map.json'))),
+    ...(await readJson(join(folder, 'tokenizer_config.json'))),
+  };
+  const { vocabulary, tokens, added } = runAtOnce(jsonVocabulary(json, tokenizerConfig));
+  const typed = searchedTypes(vocabulary, added);
+  const written = padded(writtenSpellings(json, vocabulary.spellings, added), typed, options.size);
+  const entries: Entries = new Map<string, MetadataInput>(kindEntries(json, written.tokens, options));
+  const isMarked = isWordPiece(json);
+  const all = isMarked ? marked(written.tokens, written.tokenTypes) : written.tokens;
+  entries.set('tokenizer.ggml.tokens', all);
+  entries.set('tokenizer.ggml.token_type', written.tokenTypes);
+  for (const [key, value] of settingEntries(tokenizer, tokenizerConfig, vocabulary.spellings))
+    entries.set(key, value);
+  const origin = { json, tokenizerConfig, tokens, added, tokenizer, isWordPiece: isMarked };
+  const own = storedEntries(origin, entries);
+  const other = await otherTokens(tokenizer, added, entries, folder);
+  if (other !== undefined) options.onNotice?.(noticeOf(folder, other));
+  return new Map([...entries, ...own]);
+}
+
+/** llama.cpp searches added tokens in texts by their type: control or user-defined. */
+function searchedTypes({ types }: Vocabulary, added: readonly AddedToken[]): Uint8Array {
+  const searched = Uint8Array.from(types);
+  for (const { id, special } of added) if (!special) searched[id] = TokenType.user;
+  return searched;
+}
+
+/** llama.cpp shows a user-defined token as it is spelled: spaces, no marks. */
+function writtenSpellings(json: Json, spellings: readonly string[], added: readonly AddedToken[]) {
+  if (steps(json.decoder).some(({ type }) => type === 'ByteLevel')) return spellings;
+  const written = [...spellings];
+  for (const { id, special, content } of added)
+    if (!special) written[id] = content.replaceAll(SPACE_MARK, ' ');
+  return written;
+}
+
+function* settingEntries(
+  tokenizer: Tokenizer,
+  config: Json,
+  tokens: readonly string[],
+): Generator<[string, MetadataInput]> {
   for (const [key, name] of specialKeys) {
     const spelling = spellingOf(config[key]);
     const id = spelling === undefined ? -1 : tokens.indexOf(spelling);
-    if (id >= 0) entries.set(`tokenizer.ggml.${name}_token_id`, id);
+    if (id >= 0) yield [`tokenizer.ggml.${name}_token_id`, id];
   }
   const [first, last] = endsOf(tokenizer);
   const [bos, eos] = [tokenizer.bos ?? first, tokenizer.eos ?? last];
-  if (bos !== undefined) entries.set('tokenizer.ggml.bos_token_id', bos);
-  if (eos !== undefined) entries.set('tokenizer.ggml.eos_token_id', eos);
+  if (bos !== undefined) yield ['tokenizer.ggml.bos_token_id', bos];
+  if (eos !== undefined) yield ['tokenizer.ggml.eos_token_id', eos];
   const otherEnd = [...tokenizer.eog].find((id) => id !== tokenizer.eos);
-  if (otherEnd !== undefined) entries.set('tokenizer.ggml.eot_token_id', otherEnd);
-  entries.set('tokenizer.ggml.add_bos_token', tokenizer.addBos);
-  entries.set('tokenizer.ggml.add_eos_token', tokenizer.addEos);
-  return entries;
+  if (otherEnd !== undefined) yield ['tokenizer.ggml.eot_token_id', otherEnd];
+  yield ['tokenizer.ggml.add_bos_token', tokenizer.addBos];
+  yield ['tokenizer.ggml.add_eos_token', tokenizer.addEos];
 }
+
+const noticeOf = (folder: string, text: string): string =>
+  `${folder}: tokenizer.json has rules that llama.cpp has no keys for. Quern reads them from quern.tokenizer.json; llama.cpp gives other tokens, for example for ${JSON.stringify(text)}`;
 
 /** The token before and the token after every text, where exactly one exists: BERT's [CLS] and [SEP]. */
 function endsOf(tokenizer: Tokenizer): readonly (number | undefined)[] {
@@ -140,16 +184,8 @@ function wordPieceEntries(json: Json, tokens: readonly string[]): [string, Metad
   ];
 }
 
-/**
- * Hugging Face marks tokens inside words, GGUF marks tokens at the start of words: "##ing" and "play" become "ing" and
- * "▁play".
- */
-function marked(tokens: readonly string[], types: Int32Array): string[] {
-  return tokens.map((token, id) => {
-    if (types[id] !== TokenType.normal) return token;
-    return token.startsWith('##') ? token.slice(2) : SPACE_MARK + token;
-  });
-}
+const marked = (tokens: readonly string[], types: Int32Array): string[] =>
+  tokens.map((token, id) => (types[id] === TokenType.normal ? toMarked(token) : token));
 
 function mergesOf(model: Json): (readonly [string, string])[] {
   const list: readonly unknown[] = Array.isArray(model.merges) ? model.merges : [];

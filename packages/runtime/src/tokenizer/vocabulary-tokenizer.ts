@@ -1,7 +1,9 @@
 import { toUSVString } from 'node:util';
 import { type Cooperative, runAtOnce, runInTurns } from '@quern/core';
 import { checkDecode, checkEncode, checkEncodeInTurns } from './options.js';
-import { type Fragment, SpecialTokens } from './special-tokens.js';
+import type { Fragment } from './special-tokens.js';
+import type { Strips } from './strips.js';
+import { type MatchedToken, TokenMatcher } from './token-matcher.js';
 import { decodeTokens } from './token-stream.js';
 import type {
   DecodeOptions,
@@ -21,12 +23,28 @@ export interface PromptRules {
   addBos: boolean;
   addEos: boolean;
   addSpacePrefix: boolean;
+  /** Tokens whose match includes white space beside it. */
+  strips: Strips;
   /** As in `Tokenizer`. */
   longestToken: number | undefined;
 }
 
 const ALL_SPECIAL = new Set<number>([TokenType.control, TokenType.unknown, TokenType.user]);
 const ONLY_USER = new Set<number>([TokenType.user]);
+
+/** The special tokens of these types, for a search by spelling. */
+function* matched(
+  { size, types, spellings }: Vocabulary,
+  { left, right }: Strips,
+  wanted: ReadonlySet<number>,
+): Generator<readonly [spelling: string, token: MatchedToken]> {
+  for (let id = 0; id < size; id++) {
+    if (!wanted.has(types[id]!)) continue;
+    const special = types[id] !== TokenType.user;
+    const [lstrip, rstrip] = [left.has(id), right.has(id)];
+    yield [spellings[id]!, { id, special, singleWord: false, lstrip, rstrip }];
+  }
+}
 
 /** A tokenizer from a vocabulary and a model for plain text. */
 export class VocabularyTokenizer implements Tokenizer {
@@ -37,8 +55,8 @@ export class VocabularyTokenizer implements Tokenizer {
   readonly addEos: boolean;
   readonly addSpacePrefix: boolean;
   readonly longestToken?: number;
-  private readonly allSpecial: SpecialTokens;
-  private readonly userTokens: SpecialTokens;
+  private readonly allSpecial: TokenMatcher;
+  private readonly userTokens: TokenMatcher;
 
   constructor(
     private readonly vocabulary: Vocabulary,
@@ -52,8 +70,8 @@ export class VocabularyTokenizer implements Tokenizer {
     this.addEos = rules.addEos;
     this.addSpacePrefix = rules.addSpacePrefix;
     if (rules.longestToken !== undefined) this.longestToken = rules.longestToken;
-    this.allSpecial = new SpecialTokens(vocabulary, ALL_SPECIAL);
-    this.userTokens = new SpecialTokens(vocabulary, ONLY_USER);
+    this.allSpecial = new TokenMatcher(matched(vocabulary, rules.strips, ALL_SPECIAL));
+    this.userTokens = new TokenMatcher(matched(vocabulary, rules.strips, ONLY_USER));
   }
 
   get vocabSize(): number {
@@ -91,10 +109,10 @@ export class VocabularyTokenizer implements Tokenizer {
 
   /** Text with the mark is typed text: only user-defined tokens are searched in it. */
   private *fragments(text: string, { special, mark }: EncodeOptions): Generator<Fragment | undefined, void> {
-    if (special !== 'parse') return yield* this.userTokens.split(text);
-    for (const fragment of this.allSpecial.split(text)) {
+    if (special !== 'parse') return yield* this.userTokens.split(text, false);
+    for (const fragment of this.allSpecial.split(text, false)) {
       if (mark && typeof fragment === 'string' && fragment.includes(mark))
-        yield* this.userTokens.split(fragment.replaceAll(mark, ''));
+        yield* this.userTokens.split(fragment.replaceAll(mark, ''), false);
       else yield fragment;
     }
   }

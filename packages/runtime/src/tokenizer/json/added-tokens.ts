@@ -1,24 +1,15 @@
 import { badVocabulary } from '../error.js';
-import { Spellings } from '../find-spellings.js';
 import type { Fragment } from '../special-tokens.js';
+import { type MatchedToken, TokenMatcher } from '../token-matcher.js';
 import type { EncodeOptions } from '../tokenizer.js';
-import { WHITESPACE, WORD } from './characters.js';
 import { isJson, type Json } from './fields.js';
 import { needId } from './model-tokens.js';
 import { type Normalization, normalizeInParts } from './normal-parts.js';
 import type { Normalizer } from './normalizer.js';
 
 /** An entry of tokenizer.json's `added_tokens`. */
-export interface AddedToken {
-  readonly id: number;
+export interface AddedToken extends MatchedToken {
   readonly content: string;
-  readonly special: boolean;
-  /** Matches only between characters that are neither letters nor digits. */
-  readonly singleWord: boolean;
-  /** The match includes white space on its left. */
-  readonly lstrip: boolean;
-  /** The match includes white space on its right. */
-  readonly rstrip: boolean;
   /** Matched in normalised text; the token is normalised too. */
   readonly normalized: boolean;
 }
@@ -46,63 +37,6 @@ export function addedToken(entry: unknown, where: string): AddedToken {
   };
 }
 
-const wordAtEnd = new RegExp(`[${WORD}]$`, 'u');
-const wordAtStart = new RegExp(`^[${WORD}]`, 'u');
-const spaceAtStart = new RegExp(`[${WHITESPACE}]*`, 'uy');
-const space = new RegExp(`[${WHITESPACE}]`, 'u');
-
-/** Finds added tokens in a text: leftmost first, then longest. */
-class Matcher {
-  private readonly tokens = new Map<string, AddedToken>();
-  private readonly spellings: Spellings;
-
-  constructor(tokens: readonly (readonly [spelling: string, token: AddedToken])[]) {
-    for (const [spelling, token] of tokens) if (spelling !== '') this.tokens.set(spelling, token);
-    this.spellings = new Spellings(this.tokens.keys());
-  }
-
-  /**
-   * @param hidesSpecial special tokens stay text. Yields undefined as a pause for other work.
-   */
-  *split(text: string, hidesSpecial: boolean): Generator<Fragment | undefined, void> {
-    let done = 0;
-    for (const place of this.spellings.in(text)) {
-      if (!place) {
-        yield;
-        continue;
-      }
-      const { index, spelling } = place;
-      const token = this.tokens.get(spelling)!;
-      const end = index + spelling.length;
-      if ((hidesSpecial && token.special) || !standsAlone(token, text, index, end)) continue;
-      const start = token.lstrip ? Math.max(done, startOfSpace(text, index)) : Math.max(done, index);
-      if (start > done) yield text.slice(done, start);
-      yield token.id;
-      done = token.rstrip ? endOfSpace(text, end) : end;
-    }
-    if (done < text.length) yield text.slice(done);
-  }
-}
-
-function standsAlone({ singleWord }: AddedToken, text: string, start: number, end: number): boolean {
-  if (!singleWord) return true;
-  return (
-    !wordAtEnd.test(text.slice(Math.max(0, start - 2), start)) && !wordAtStart.test(text.slice(end, end + 2))
-  );
-}
-
-function startOfSpace(text: string, end: number): number {
-  let start = end;
-  while (start > 0 && space.test(text[start - 1]!)) start--;
-  return start;
-}
-
-function endOfSpace(text: string, start: number): number {
-  spaceAtStart.lastIndex = start;
-  spaceAtStart.test(text);
-  return spaceAtStart.lastIndex;
-}
-
 /** Normalised text or a token id. `isTyped`: the text must not become a special token. */
 export interface Piece {
   readonly fragment: Fragment;
@@ -114,17 +48,17 @@ const pieceOf = (fragment: Fragment | undefined, isTyped: boolean): Piece | unde
 
 /** The added tokens of a file. Some are matched in the raw text, the others in the normalised text. */
 export class AddedTokens {
-  private readonly asWritten: Matcher;
-  private readonly inNormal: Matcher;
+  private readonly asWritten: TokenMatcher;
+  private readonly inNormal: TokenMatcher;
   /** The special tokens among `inNormal`, in raw spelling, as templates write them. */
-  private readonly specialInNormal: Matcher;
+  private readonly specialInNormal: TokenMatcher;
 
   constructor(
     tokens: readonly AddedToken[],
     private readonly normalization: Normalization,
   ) {
     const some = (isWanted: (token: AddedToken) => boolean, spell: Normalizer) =>
-      new Matcher(tokens.filter(isWanted).map((token) => [spell(token.content), token]));
+      new TokenMatcher(tokens.filter(isWanted).map((token) => [spell(token.content), token]));
     this.asWritten = some(
       ({ normalized }) => !normalized,
       (content) => content,

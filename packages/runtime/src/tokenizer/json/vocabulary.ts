@@ -9,14 +9,20 @@ import type { ModelTokens } from './model-tokens.js';
 
 const utf8 = new TextEncoder();
 
-/** The tokens of a tokenizer.json by id; added tokens override the model's. @throws TokenizerError BAD_VOCABULARY */
+/**
+ * The tokens of a tokenizer.json by id; added tokens override the model's.
+ * @param padded spellings for ids without a token
+ * @throws TokenizerError BAD_VOCABULARY
+ */
 export function vocabularyOf(
   tokenizer: Json,
   { entries }: ModelTokens,
   added: readonly AddedToken[],
+  padded: readonly string[],
 ): Vocabulary {
-  const spellings = spellingsOf(entries, added);
-  const types = new Uint8Array(spellings.length).fill(TokenType.normal);
+  const own = spellingsOf(entries, added);
+  const spellings = own.length < padded.length ? [...own, ...padded.slice(own.length)] : own;
+  const types = new Uint8Array(spellings.length).fill(TokenType.unused).fill(TokenType.normal, 0, own.length);
   if (isJson(tokenizer.model) && tokenizer.model.byte_fallback === true) markBytes(spellings, types);
   const isByteLevel = decoderSteps(tokenizer.decoder).some(({ type }) => type === 'ByteLevel');
   const plain = isByteLevel ? TokenType.user : TokenType.normal; // added tokens are not in the byte-level alphabet
