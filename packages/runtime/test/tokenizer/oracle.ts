@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 
 interface Encoding {
   getIds(): number[];
+  getOffsets(): [start: number, end: number][];
 }
 
 interface Oracle {

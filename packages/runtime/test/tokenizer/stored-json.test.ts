@@ -1,7 +1,6 @@
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { jest } from '@jest/globals';
 import { openGguf, writeGguf } from '@quern/quant';
 import { tokenizerFromGguf, tokenizerFromHuggingFace } from '../../src/index.js';
 import { vocabularyToGguf } from '../../src/tokenizer/to-gguf.js';
@@ -12,7 +11,6 @@ import { prose, random } from './texts.js';
 // A folder's tokenizer, and the tokenizer of its GGUF file: the same ids, text and ends.
 
 const folder = mkdtempSync(join(tmpdir(), 'quern-stored-json-'));
-jest.setTimeout(120_000); // real vocabularies on busy machines
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const write = (name: string, value: object) => writeFileSync(join(folder, name), JSON.stringify(value));
@@ -85,14 +83,18 @@ describe('third-party files', () => {
     'tiny-hf/tiny_unigram_',
     'tiny-hf/tiny_wordpiece_',
   ])
-    testWithShared(path, async () => {
-      cpSync(
-        shared(path.endsWith('_') ? `${path}tokenizer.json` : `${path}/tokenizer.json`),
-        join(folder, 'tokenizer.json'),
-      );
-      write('tokenizer_config.json', {});
-      expect(await compare([...prose, ...random.slice(0, 4)])).toBe(true);
-    });
+    testWithShared(
+      path,
+      async () => {
+        cpSync(
+          shared(path.endsWith('_') ? `${path}tokenizer.json` : `${path}/tokenizer.json`),
+          join(folder, 'tokenizer.json'),
+        );
+        write('tokenizer_config.json', {});
+        expect(await compare([...prose, ...random.slice(0, 4)])).toBe(true);
+      },
+      120_000,
+    );
 });
 
 const end = { id: characters.vocab.a as number, content: 'a', special: true, rstrip: true };

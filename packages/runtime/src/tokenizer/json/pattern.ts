@@ -1,8 +1,8 @@
-import { toRegExp } from 'oniguruma-to-es';
 import { badVocabulary } from '../error.js';
 import type { Fields } from './fields.js';
 import { guarded } from './guard.js';
 import { KNOWN_PATTERNS } from './known-patterns.js';
+import { fromOniguruma } from './oniguruma.js';
 
 /** Finds matches in a text, from left to right. */
 export type Pattern = (text: string) => Iterable<readonly [start: number, end: number]>;
@@ -92,29 +92,10 @@ function compile(source: string, where: string): RegExp {
       `tokenizer.json: ${where}.Regex has ${source.length} characters; at most ${LONGEST_PATTERN} can be used: ${shown}…`,
     );
   try {
-    return toRegExp(withWords(source), { global: true });
+    return fromOniguruma(source);
   } catch (cause) {
     throw badVocabulary(
       `tokenizer.json: ${where}.Regex cannot be used: ${cause instanceof Error ? cause.message : String(cause)}: ${shown}`,
     );
   }
-}
-
-/** Oniguruma's \w: of the numbers that are not digits, only those of Latin-1. */
-const WORD = '\\p{Alpha}\\p{M}\\p{Nd}\\p{Pc}²³¹¼-¾';
-const AT_BOUNDARY = `(?:(?<=[${WORD}])(?![${WORD}])|(?<![${WORD}])(?=[${WORD}]))`;
-const NOT_AT_BOUNDARY = `(?:(?<=[${WORD}])(?=[${WORD}])|(?<![${WORD}])(?![${WORD}]))`;
-
-/** Expands \w, \W, \b and \B: the library's \w contains all numbers. */
-function withWords(source: string): string {
-  let depth = 0; // nesting of character classes, where \b means backspace
-  return source.replace(/\\.|\[|\]/gs, (part) => {
-    if (part === '[') depth++;
-    else if (part === ']') depth = Math.max(0, depth - 1);
-    else if (part === '\\w') return `[${WORD}]`;
-    else if (part === '\\W') return `[^${WORD}]`;
-    else if (part === '\\b' && depth === 0) return AT_BOUNDARY;
-    else if (part === '\\B' && depth === 0) return NOT_AT_BOUNDARY;
-    return part;
-  });
 }
