@@ -2,6 +2,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { demoModelPath } from '@quern/demo-model';
+import { type MetadataInput, openGguf, writeGguf } from '@quern/quant';
 import { writeGgml } from '../../runtime/test/quantize/ggml-file.js';
 import { quern } from './cli.js';
 
@@ -210,6 +212,21 @@ test('rates without a measurement are not shown', async () => {
   const summary = async (n: string) => (await quern(['run', 'demo', '-p', 'a fox', '-n', n])).stderr;
   expect(await summary('0')).toMatch(/^0 tokens on cpu; loaded/);
   expect(await summary('1')).toMatch(/^1 token on cpu: prefill [\d.]+ tokens\/s; loaded/);
+});
+
+test('inspect says what a file holds beside the model, and why it cannot be run', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'quern-inspect-'));
+  try {
+    const { metadata } = await openGguf(demoModelPath);
+    const path = join(folder, 'cut.gguf');
+    const tensor = { name: 'blk.9.x', shape: [4], format: 'f32', data: new Uint8Array(16) } as const;
+    await writeGguf(path, { metadata: new Map(metadata) as Map<string, MetadataInput>, tensors: [tensor] });
+    const { code, stdout } = await quern(['inspect', path]);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^ {2}cannot be run: .*block_count is 5; expected at least 10.*\(BAD_CONFIG\)$/m);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test('inspect of a folder shows its model', async () => {

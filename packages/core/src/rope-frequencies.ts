@@ -14,6 +14,8 @@ export type RopeScaling =
       readonly originalContext: number;
       readonly betaFast?: number;
       readonly betaSlow?: number;
+      /** False: the ends of the ramp are not rounded to whole pairs. */
+      readonly truncate?: boolean;
       /** Factor on cos and sin; absent: 0.1 · ln(factor) + 1. */
       readonly attentionFactor?: number;
     }
@@ -49,8 +51,10 @@ const plain = (theta: number, R: number) => Array.from({ length: R / 2 }, (_, i)
 function yarnRamp(theta: number, R: number, s: Extract<RopeScaling, { kind: 'yarn' }>): number[] {
   const pairOf = (rotations: number) =>
     (R * Math.log(s.originalContext / (rotations * 2 * Math.PI))) / (2 * Math.log(theta));
-  const low = Math.max(0, Math.floor(pairOf(s.betaFast ?? 32)));
-  const high = Math.min(R - 1, Math.ceil(pairOf(s.betaSlow ?? 1)));
+  const [first, last] = [pairOf(s.betaFast ?? 32), pairOf(s.betaSlow ?? 1)];
+  const isRounded = s.truncate !== false;
+  const low = Math.max(0, isRounded ? Math.floor(first) : first);
+  const high = Math.min(R - 1, isRounded ? Math.ceil(last) : last);
   const width = Math.max(high - low, 0.001);
   return Array.from({ length: R / 2 }, (_, i) => Math.min(1, Math.max(0, (i - low) / width)));
 }

@@ -80,6 +80,23 @@ test('YaRN', () => {
   expect(given).toBe(1.5);
 });
 
+/** transformers' _compute_yarn_parameters; gpt-oss's values. */
+test('YaRN with truncate false: the ends of the ramp are not rounded', () => {
+  const [factor, context, R, theta] = [32, 4096, 64, 150_000];
+  const scaling = { kind: 'yarn', factor, originalContext: context, truncate: false } as const;
+  const { frequencies } = ropeFrequencies({ theta, layout, scaling }, R);
+  const pairOf = (turns: number) => (R * Math.log(context / (turns * 2 * Math.PI))) / (2 * Math.log(theta));
+  const [first, last] = [pairOf(32), pairOf(1)];
+  expect([first, last]).toEqual([expect.closeTo(8.0928, 3), expect.closeTo(17.398, 3)]);
+  const want = base(theta, R).map((f, i) => {
+    const slow = Math.min(1, Math.max(0, (i - first) / (last - first)));
+    return (1 - slow) * f + (slow * f) / factor;
+  });
+  close(frequencies, want);
+  const rounded = ropeFrequencies({ theta, layout, scaling: { ...scaling, truncate: true } }, R).frequencies;
+  expect(Math.abs(rounded[12]! / frequencies[12]! - 1)).toBeGreaterThan(0.01);
+});
+
 test('a factor for each pair', () => {
   const factors = [1, 2, 4, 8];
   const { frequencies } = ropeFrequencies({ theta: 10000, layout, scaling: { kind: 'factors', factors } }, 8);

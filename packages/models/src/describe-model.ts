@@ -7,6 +7,7 @@ import { decodedFormat } from './weights/decode-weight.js';
 import { bytesOn, readsNatively } from './weights/load-weights.js';
 import { resolveDecoder } from './weights/resolve-decoder.js';
 import { isDense, type ResolvedWeight } from './weights/resolve-weights.js';
+import { tiedOutput, unreadTensors } from './weights/unread-tensors.js';
 import { type StoredTensor, storedBytes } from './weights/weight-file.js';
 
 /** The cost of a group of weights. */
@@ -53,6 +54,8 @@ export interface ModelDescription {
   readonly bytesPerToken: number;
   /** Formats of the matrices with their bytes in the file, largest first. */
   readonly formats: readonly { readonly format: string; readonly bytes: number }[];
+  /** Tensors of the file that the architecture does not read. */
+  readonly unread: readonly string[];
   /** Formats that the backend does not read: such weights are decoded at loading. */
   readonly decoded: readonly string[];
 }
@@ -82,6 +85,7 @@ export function describeModel(file: ModelFile, backend?: Backend): ModelDescript
     costs,
     bytesPerToken: whole.perToken,
     formats: formatsOf(resolved),
+    unread: unreadTensors({ ...file, resolved }, config.tied ? tiedOutput : undefined),
     decoded: backend ? decodedOn(backend, resolved) : [],
   };
 }

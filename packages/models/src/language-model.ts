@@ -17,6 +17,7 @@ import type { ModelFile } from './model-file.js';
 import { type LoadOptions, loadWeights } from './weights/load-weights.js';
 import { resolveDecoder } from './weights/resolve-decoder.js';
 import type { ResolvedWeight } from './weights/resolve-weights.js';
+import { noticeUnread, notRead, tiedOutput } from './weights/unread-tensors.js';
 import { storedBytes } from './weights/weight-file.js';
 
 /** A range of layers and its backend. */
@@ -88,6 +89,7 @@ export async function loadLanguageModel(
   const fault = rangeFault(wanted, config.layers);
   if (fault) throw new ModelError('BAD_ARGUMENT', `[loadLanguageModel] places: ${fault}`);
   const resolved = resolveDecoder(file);
+  noticeUnread({ ...file, resolved }, config.tied ? tiedOutput : undefined, notRead, options.onNotice);
   return new DecoderModel(architecture.name, config, await loadParts(file, wanted, resolved, options));
 }
 

@@ -85,7 +85,17 @@ async function openGgufModel(path: string): Promise<GgufModelFile> {
     ropeFactors: await readFactors(weights, 'rope_freqs.weight'),
     ...(await readLongRope(weights)),
   });
+  needAllLayers(settings, weights, config.layers);
   return { kind: 'gguf', path, architecture, config, weights, metadata };
+}
+
+/** A file with more layers than it counts would compute nonsense. @throws ModelError BAD_CONFIG */
+export function needAllLayers(settings: Settings, { tensors }: WeightFile, layers: number): void {
+  for (const name of tensors.keys()) {
+    const layer = Number(/^blk\.(\d+)\./.exec(name)?.[1] ?? 0);
+    if (layer >= layers)
+      settings.fail('block_count', `at least ${layer + 1}, because the file has the tensor '${name}'`);
+  }
 }
 
 /** Files of whisper.cpp hold speech models. @throws ModelError WRONG_KIND */

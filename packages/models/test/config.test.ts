@@ -77,6 +77,15 @@ describe('config.json', () => {
       { scaling: { kind: 'yarn', factor: 4, originalContext: 32, betaFast: 32, betaSlow: 1 } },
     ],
     [
+      'yarn whose ramp is not rounded',
+      {
+        rope_scaling: { rope_type: 'yarn', factor: 4, original_max_position_embeddings: 32, truncate: false },
+      },
+      {
+        scaling: { kind: 'yarn', factor: 4, originalContext: 32, betaFast: 32, betaSlow: 1, truncate: false },
+      },
+    ],
+    [
       'yarn with its own magnitude',
       { rope_scaling: { type: 'yarn', factor: 2, attention_factor: 1.5, beta_fast: 16 } },
       {

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { createBackend } from '@quern/backend-reference';
+import { ropeFrequencies } from '@quern/core';
 import { openGguf, quantizeSource } from '@quern/quant';
 import {
   embedBackend,
@@ -53,6 +54,34 @@ describeShared('tiny-hf', 'converted to GGUF: the logits of transformers', () =>
     if (file.kind !== 'huggingFace') throw new Error('opened as GGUF');
     const changed = { ...file, architecture: silent };
     await expect(toGguf(changed)).rejects.toThrow(ModelError);
+  });
+});
+
+describeShared('tiny-hf', 'YaRN with truncate false', () => {
+  test('its frequencies become rope_freqs: the same frequencies and magnitude', async () => {
+    const config = {
+      ...readJson('tiny-hf', 'tiny_llama_config.json'),
+      rope_scaling: { rope_type: 'yarn', factor: 8, original_max_position_embeddings: 64, truncate: false },
+    };
+    writeFileSync(scratch('yarn.json'), JSON.stringify(config));
+    const file = await openModelFile(shared('tiny-hf', 'tiny_llama.safetensors'), {
+      config: scratch('yarn.json'),
+    });
+    if (file.kind !== 'huggingFace') throw new Error('opened as GGUF');
+    const notices: string[] = [];
+    const path = scratch('yarn.gguf');
+    await quantizeSource(await toGguf(file, { onNotice: (text) => notices.push(text) }), path, {
+      mix: 'f32',
+    });
+    const { headDim, rope } = file.config;
+    const [before, after] = [rope, (await openModelFile(path)).config.rope].map((some) =>
+      ropeFrequencies(some, headDim),
+    );
+    expect(Array.from(after!.frequencies)).toEqual(
+      Array.from(before!.frequencies, (frequency) => expect.closeTo(frequency, 6)),
+    );
+    expect(after!.magnitude).toBeCloseTo(before!.magnitude, 6);
+    expect(notices).toEqual([expect.stringContaining('truncate: false')]);
   });
 });
 

@@ -1,7 +1,7 @@
 import { createBackend } from '@quern/backend-reference';
 import type { Backend, Weight, WeightSource } from '@quern/core';
 import { describeModel, loadLanguageModel, openModelFile, rangeCost } from '../src/index.js';
-import { llamaTensors, writeLlama } from './model-files.js';
+import { llamaTensors, randomTensor, writeLlama } from './model-files.js';
 
 /** The reference backend, recording loads; it claims the formats of `native`, but cannot compute with them. */
 async function observed(
@@ -45,6 +45,38 @@ test('progress ends at the file’s bytes; dispose frees all weights', async () 
   model.dispose();
   model.dispose();
   expect(live()).toBe(0);
+});
+
+test('tensors that no entry reads: a notice at loading, listed by the description', async () => {
+  const { backend } = await observed();
+  const extra = ['blk.0.attn_sinks.weight', 'mtp.proj.weight'].map((name) => randomTensor(name, [4]));
+  const known = randomTensor('rope_freqs.weight', [4]);
+  const data = new Uint8Array(Float32Array.of(1, 1, 1, 1).buffer);
+  const path = await writeLlama('extra.gguf', {
+    tensors: [...llamaTensors(), ...extra, { ...known, data }],
+  });
+  const file = await openModelFile(path);
+  const notices: string[] = [];
+  (await loadLanguageModel(file, backend, { onNotice: (text) => notices.push(text) })).dispose();
+  expect(notices).toEqual([
+    expect.stringMatching(
+      /2 tensors are not part of .* not read: .*: blk\.0\.attn_sinks\.weight, mtp\.proj\.weight$/,
+    ),
+  ]);
+  expect(describeModel(file).unread).toEqual(extra.map(({ name }) => name));
+});
+
+test('more layers than the file counts: refused with both numbers', async () => {
+  const more = randomTensor('blk.7.attn_norm.weight', [32]);
+  const path = await writeLlama('layers.gguf', { tensors: [...llamaTensors(), more] });
+  await expect(openModelFile(path)).rejects.toThrow(
+    expect.objectContaining({
+      code: 'BAD_CONFIG',
+      message: expect.stringMatching(
+        /llama\.block_count is 2; expected at least 8, .*'blk\.7\.attn_norm\.weight'/,
+      ),
+    }),
+  );
 });
 
 test('an abort during loading frees all weights', async () => {

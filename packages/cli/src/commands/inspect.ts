@@ -35,9 +35,17 @@ function showModel({ architecture, parameters, activeParameters, bytesPerToken }
   return `${architecture}: ${millions(parameters)} million parameters${active}${read}`;
 }
 
+function* modelLines(model: DescribedModel): Generator<string> {
+  yield `  ${showModel(model)}`;
+  const { unread } = model;
+  const names = unread.length > 4 ? [...unread.slice(0, 4), '…'] : unread;
+  if (unread.length > 0) yield `  ${unread.length} tensors are not read: ${names.join(', ')}`;
+}
+
 function* lines(file: FileDescription, planned: Planned | undefined, flags: InspectFlags): Generator<string> {
   yield `${file.path}: ${file.kind}, ${file.tensors.length} tensors, ${(file.byteLength / 1e6).toFixed(1)} MB`;
-  if (file.model) yield `  ${showModel(file.model)}`;
+  if (file.model) yield* modelLines(file.model);
+  if (file.modelError) yield `  cannot be run: ${file.modelError.message} (${file.modelError.code})`;
   if (planned) for (const line of planLines(planned)) yield `  ${line}`;
   for (const [key, value] of Object.entries(file.metadata)) yield `  ${key} = ${show(value)}`;
   for (const { format, count, byteLength } of file.formats)

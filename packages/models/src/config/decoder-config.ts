@@ -31,6 +31,8 @@ export interface DecoderConfig {
   readonly logitCap?: number;
   /** Trained context in tokens. Longer caches work as far as RoPE extrapolates. */
   readonly context: number;
+  /** Rows of a table of learned positions (GPT-2): no cache can be longer. Absent: no such table. */
+  readonly positionRows?: number;
   /** Per layer: positions that a query sees, its own included; 0: all. */
   readonly windows: readonly number[];
   /** The output projection is the embedding. */

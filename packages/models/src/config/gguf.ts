@@ -182,7 +182,8 @@ function factorScaling(
       'the tensor rope_freqs.weight also scales; only one scaling is allowed',
     );
   needFactors(settings, factors, rotaryDim, 'rope_freqs.weight');
-  return { kind: 'factors', factors };
+  const attentionFactor = settings.positive('rope.scaling.attn_factor', 1);
+  return { kind: 'factors', factors, ...(attentionFactor !== 1 && { attentionFactor }) };
 }
 
 /** llama.cpp's YaRN: `attn_factor` multiplies the magnitude 0.1 · ln(factor) + 1 (ggml's rope_yarn). */

@@ -88,6 +88,7 @@ function yarn(settings: Settings, trained: number): RopeScaling {
     originalContext,
     betaFast: settings.positive('beta_fast', 32),
     betaSlow: settings.positive('beta_slow', 1),
+    ...(settings.flag('truncate') === false && { truncate: false }),
     ...(attentionFactor !== undefined && { attentionFactor }),
   };
 }

@@ -7,8 +7,9 @@ import { ModelError } from '../error.js';
 import type { HuggingFaceModelFile } from '../model-file.js';
 import { takeRows } from '../weights/map-tensors.js';
 import { type ResolvedWeight, resolveWeights } from '../weights/resolve-weights.js';
+import { encoderExtras, noticeUnread } from '../weights/unread-tensors.js';
 import { outputTensor } from './output-tensor.js';
-import { type ConvertOptions, noticeUnused } from './to-gguf.js';
+import type { ConvertOptions } from './to-gguf.js';
 
 type EncoderFolder = HuggingFaceModelFile<EncoderArchitecture, EncoderConfig>;
 
@@ -28,8 +29,7 @@ export async function encoderToGguf(
   const resolved = resolveWeights(architecture.weights, config, file.weights).filter(
     ({ field }) => config.labels > 0 || !field.startsWith('pooler'),
   );
-  const used = resolved.map(({ tensor }) => tensor);
-  noticeUnused(file, used, (tensor) => unneeded.test(tensor), options.onNotice);
+  noticeUnread({ ...file, resolved }, encoderExtras, 'are dropped', options.onNotice);
   if (!config.normalise)
     options.onNotice?.(
       `${path}: its embeddings are not normalised; GGUF cannot express this: embeddings from the GGUF file have length 1`,
@@ -47,9 +47,6 @@ export async function encoderToGguf(
     tensors,
   };
 }
-
-/** Training heads, buffers, and the pooler of a model without classifier. */
-const unneeded = /position_ids$|^pooler\.|^cls\.|^lm_head\./;
 
 function ggufName({ architecture, config, path }: EncoderFolder): string {
   if (!architecture.gguf)

@@ -96,6 +96,7 @@ function scalingEntries({ scaling }: RopeOptions): Entries {
     case 'linear':
       return { 'rope.scaling.type': 'linear', 'rope.scaling.factor': float(scaling.factor) };
     case 'yarn': {
+      if (scaling.truncate === false) return { 'rope.scaling.attn_factor': float(yarnMagnitude(scaling)) };
       const own = 0.1 * Math.log(scaling.factor) + 1;
       return {
         'rope.scaling.type': 'yarn',
@@ -113,6 +114,9 @@ function scalingEntries({ scaling }: RopeOptions): Entries {
   }
 }
 
+type Yarn = Extract<RopeOptions['scaling'], { kind: 'yarn' }>;
+const yarnMagnitude = ({ attentionFactor, factor }: Yarn) => attentionFactor ?? 0.1 * Math.log(factor) + 1;
+
 /** Divisors of the frequencies, for the scalings that GGUF stores as tensors [R / 2]. */
 export function ropeTensors({ rope, shortRope, headDim }: DecoderConfig): readonly TensorInput[] {
   const named: readonly (readonly [string, RopeOptions])[] = shortRope
@@ -129,9 +133,13 @@ export function ropeTensors({ rope, shortRope, headDim }: DecoderConfig): readon
 
 function ropeFactors(rope: RopeOptions, headDim: number): Float32Array | undefined {
   if (rope.scaling?.kind === 'factors') return Float32Array.from(rope.scaling.factors);
-  if (rope.scaling?.kind !== 'llama3') return undefined;
+  if (rope.scaling?.kind !== 'llama3' && !isUnroundedYarn(rope)) return undefined;
   const { scaling: _, ...plain } = rope;
   const unscaled = ropeFrequencies(plain, headDim).frequencies;
   const { frequencies } = ropeFrequencies(rope, headDim);
   return frequencies.map((frequency, i) => unscaled[i]! / frequency);
 }
+
+/** YaRN as GGUF has it rounds the ends of its ramp. */
+export const isUnroundedYarn = ({ scaling }: RopeOptions): boolean =>
+  scaling?.kind === 'yarn' && scaling.truncate === false;

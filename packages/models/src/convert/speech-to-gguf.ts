@@ -1,12 +1,13 @@
 import { basename, dirname } from 'node:path';
 import type { MetadataInput, OutputTensor, QuantizeSource } from '@quern/quant';
 import { type ResolvedWeight, resolveWeights } from '../weights/resolve-weights.js';
+import { noticeUnread, tiedOutput } from '../weights/unread-tensors.js';
 import type { WeightTable } from '../weights/weight-table.js';
 import { ggmlSizes, type StackConfig } from '../whisper/config.js';
 import type { SpeechFile } from '../whisper/open.js';
 import { decoderWeights, encoderWeights } from '../whisper/weights.js';
 import { outputTensor } from './output-tensor.js';
-import { type ConvertOptions, noticeUnused } from './to-gguf.js';
+import type { ConvertOptions } from './to-gguf.js';
 
 /**
  * Converts a Whisper of Hugging Face or whisper.cpp to the content of a GGUF file for `openSpeechModel`: whisper.cpp's
@@ -22,13 +23,13 @@ export async function speechToGguf(file: SpeechFile, options: ConvertOptions = {
     [decoderWeights, config.decoder],
   ] as const;
   const tensors: OutputTensor[] = [];
-  const used: ResolvedWeight['tensor'][] = [];
+  const resolved: ResolvedWeight[] = [];
   for (const [table, stack] of stacks)
     for (const weight of resolveWeights<StackConfig>(table, stack, file.weights)) {
-      used.push(weight.tensor);
+      resolved.push(weight);
       tensors.push(await outputTensor(nameOf(table, weight), weight.tensor, options));
     }
-  noticeUnused(file, used, (name) => name === 'proj_out.weight', options.onNotice);
+  noticeUnread({ path, weights: file.weights, resolved }, tiedOutput, 'are dropped', options.onNotice);
   return {
     metadata: new Map<string, MetadataInput>([
       ['general.architecture', 'whisper'],

@@ -3,8 +3,8 @@ import type { MetadataInput, OutputTensor, QuantizeSource } from '@quern/quant';
 import { ModelError } from '../error.js';
 import type { HuggingFaceModelFile } from '../model-file.js';
 import { type ResolvedWeight, resolveWeights } from '../weights/resolve-weights.js';
-import { partsOf, type StoredTensor, type WeightFile } from '../weights/weight-file.js';
-import { ggufMetadata, ropeTensors } from './gguf-metadata.js';
+import { noticeUnread, tiedOutput } from '../weights/unread-tensors.js';
+import { ggufMetadata, isUnroundedYarn, ropeTensors } from './gguf-metadata.js';
 import { outputTensor } from './output-tensor.js';
 import { rotatingHeads } from './rotating.js';
 
@@ -38,9 +38,12 @@ export async function toGguf(
     options.onNotice?.(
       `${path}: Quern follows the folder's configuration, but llama.cpp ${otherwise}: its numbers will differ`,
     );
+  if (isUnroundedYarn(config.rope))
+    options.onNotice?.(
+      `${path}: GGUF's YaRN rounds the ends of its ramp, this model's does not (truncate: false). The frequencies are written as the tensor rope_freqs.weight, which llama.cpp reads for some architectures alone`,
+    );
   const resolved = resolveWeights(architecture.weights, config, file.weights);
-  const used = resolved.map(({ tensor }) => tensor);
-  noticeUnused(file, used, (name) => isExpected(file, name), options.onNotice);
+  noticeUnread({ ...file, resolved }, config.tied ? tiedOutput : undefined, 'are dropped', options.onNotice);
   const tensors = new Map<string, OutputTensor>(); // parameters can share a tensor
   for (const weight of resolved) {
     const tensor = await tensorOf(weight, file, gguf.rope === 'interleaved', options.signal);
@@ -87,30 +90,4 @@ function noticeRouting(
     );
   if (mixture?.sparse.includes(false))
     onNotice?.(`${path}: some layers have no experts: Quern reads such GGUF files, llama.cpp does not`);
-}
-
-/** RoPE frequencies are recomputed from the configuration; a tied output is the embedding. */
-function isExpected({ config }: HuggingFaceModelFile, name: string): boolean {
-  return name.endsWith('rotary_emb.inv_freq') || (config.tied && name === 'lm_head.weight');
-}
-
-/** A part of a quantised matrix: the whole matrix has another name. */
-const isPart = (name: string): boolean =>
-  /\.(qweight|qzeros|scales|g_idx|\w+_scale|weight_scale_inv)$/.test(name);
-
-/** Reports dropped tensors: the model may need them. */
-export function noticeUnused(
-  { weights, path }: { readonly weights: WeightFile; readonly path: string },
-  used: readonly StoredTensor[],
-  isExpected: (name: string) => boolean,
-  onNotice: ConvertOptions['onNotice'],
-): void {
-  const names = new Set(used.flatMap((tensor) => partsOf(tensor).map(({ name }) => name)));
-  const dropped = [...weights.tensors.keys()].filter(
-    (name) => !names.has(name) && !isPart(name) && !isExpected(name),
-  );
-  if (dropped.length > 0)
-    onNotice?.(
-      `${path}: ${dropped.length} tensors are not part of the architecture and are dropped: ${dropped.slice(0, 4).join(', ')}`,
-    );
 }

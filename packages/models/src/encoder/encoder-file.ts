@@ -11,6 +11,7 @@ import {
   companionsIn,
   type GgufModelFile,
   type HuggingFaceModelFile,
+  needAllLayers,
   needNoGgml,
   tokenCount,
 } from '../model-file.js';
@@ -50,12 +51,14 @@ async function openGgufEncoder(path: string): Promise<EncoderFile> {
   const name = new Settings(path, (key) => metadata.get(key)).text('general.architecture');
   const architecture = findEncoder('gguf', name, path);
   const weights = architecture.rename(ggufWeights(file));
+  const settings = new Settings(path, (key) => metadata.get(`${name}.${key}`), `${name}.`);
   const config = architecture.configFromGguf({
-    settings: new Settings(path, (key) => metadata.get(`${name}.${key}`), `${name}.`),
+    settings,
     weights,
     tokens: tokenCount(file),
     ropeFactors: undefined,
   });
+  needAllLayers(settings, weights, config.layers);
   return { kind: 'gguf', path, architecture, config, weights, metadata, prompts: {} };
 }
 

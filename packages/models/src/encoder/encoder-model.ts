@@ -3,6 +3,7 @@ import { ModelError } from '../error.js';
 import { byField } from '../language-model.js';
 import { bytesOn, type LoadOptions, loadWeights } from '../weights/load-weights.js';
 import { resolveWeights } from '../weights/resolve-weights.js';
+import { encoderExtras, noticeUnread, notRead, unreadTensors } from '../weights/unread-tensors.js';
 import { storedBytes } from '../weights/weight-file.js';
 import type { Encoder, EncoderBatch } from './encoder.js';
 import type { EncoderFile } from './encoder-file.js';
@@ -58,15 +59,17 @@ export interface EncoderDescription {
   readonly parameters: number;
   /** Bytes of the weights on a backend; without a backend, in the file. */
   readonly weightBytes: number;
+  /** Tensors of the file that the encoder does not read. */
+  readonly unread: readonly string[];
 }
 
 /** @throws ModelError MISSING_WEIGHT, BAD_WEIGHT_SHAPE or UNKNOWN_FORMAT. */
-export function describeEncoder(
-  { architecture, config, weights }: EncoderFile,
-  backend?: Backend,
-): EncoderDescription {
-  const tensors = resolveWeights(architecture.weights, config, weights).map(({ tensor }) => tensor);
+export function describeEncoder(file: EncoderFile, backend?: Backend): EncoderDescription {
+  const { architecture, config, weights } = file;
+  const resolved = resolveWeights(architecture.weights, config, weights);
+  const tensors = resolved.map(({ tensor }) => tensor);
   return {
+    unread: unreadTensors({ ...file, resolved }, encoderExtras),
     parameters: tensors.reduce((sum, { shape }) => sum + elementCount(shape), 0),
     weightBytes: tensors.reduce(
       (sum, tensor) => sum + (backend ? bytesOn(backend, tensor) : storedBytes(tensor)),
@@ -92,6 +95,7 @@ export async function loadEncoder(
   const { architecture } = file;
   const config = { ...file.config, ...changes };
   const resolved = resolveWeights(architecture.weights, config, file.weights);
+  noticeUnread({ ...file, resolved }, encoderExtras, notRead, options?.onNotice);
   const weights = await loadWeights(backend, resolved, options);
   const encoder = architecture.build(backend, byField(resolved, weights, config.layers), config);
   return new LoadedEncoder(file, config, backend, encoder, weights);

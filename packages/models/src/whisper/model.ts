@@ -4,6 +4,7 @@ import { byField } from '../language-model.js';
 import { decodeToF32 } from '../weights/decode-weight.js';
 import { type LoadOptions, loadWeights } from '../weights/load-weights.js';
 import { isDense, type ResolvedWeight, resolveWeights } from '../weights/resolve-weights.js';
+import { noticeUnread, notRead, tiedOutput } from '../weights/unread-tensors.js';
 import type { StoredTensor } from '../weights/weight-file.js';
 import type { StackConfig, WhisperConfig } from './config.js';
 import { type DecoderWeights, type WhisperDecoder, whisperDecoder } from './decoder.js';
@@ -33,13 +34,15 @@ export interface WhisperModel {
  * BAD_WEIGHT, UNSUPPORTED, WRONG_CONTRACT.
  */
 export async function loadWhisper(
-  { config, weights: file }: SpeechFile,
+  { path, config, weights: file }: SpeechFile,
   backend: Backend,
   options: LoadOptions = {},
 ): Promise<WhisperModel> {
   needContract(backend);
   const ofEncoder = resolveWeights(encoderWeights, config.encoder, file);
   const ofDecoder = resolveWeights(decoderWeights, config.decoder, file);
+  const resolved = [...ofEncoder, ...ofDecoder];
+  noticeUnread({ path, weights: file, resolved }, tiedOutput, notRead, options.onNotice);
   const plain = [...ofEncoder.filter((weight) => !isKernel(weight)), ...ofDecoder];
   const kept = new LoadedResources();
   try {

@@ -23,6 +23,8 @@ export interface DescribedModel {
   readonly activeParameters?: number;
   /** Bytes of weights read per generated token. Not for encoders. */
   readonly bytesPerToken?: number;
+  /** Tensors of the file that the model does not read: the file may be of another model than its configuration says. */
+  readonly unread: readonly string[];
 }
 
 /** The content of a model file. Works for unknown architectures too. */
@@ -42,6 +44,8 @@ export interface FileDescription {
   }[];
   /** Present where Quern can run the file (with its folder) as a model. */
   readonly model?: DescribedModel;
+  /** Why Quern cannot run a model of a known architecture: a wrong configuration, missing tensors. */
+  readonly modelError?: { readonly code: string; readonly message: string };
 }
 
 type Content = Pick<FileDescription, 'kind' | 'metadata' | 'tensors'>;
@@ -92,21 +96,28 @@ async function resolvePath(located: string): Promise<string> {
   return (await stat(path)).isDirectory() ? inFolder(path) : path;
 }
 
-async function modelOf(path: string): Promise<DescribedModel | undefined> {
+/** Codes of files that may hold anything but a model that Quern knows. */
+const otherFiles: readonly string[] = ['NO_MODEL', 'NOT_FOUND', 'UNKNOWN_ARCHITECTURE', 'AMBIGUOUS_MODEL'];
+
+async function modelOf(path: string): Promise<Pick<FileDescription, 'model' | 'modelError'>> {
   try {
-    return describe(await openAnyModel(path));
+    return { model: describe(await openAnyModel(path)) };
   } catch (error) {
-    if (error instanceof ModelError) return undefined;
-    throw error;
+    if (!(error instanceof ModelError)) throw error;
+    const { code, message } = error;
+    return otherFiles.includes(code) ? {} : { modelError: { code, message } };
   }
 }
 
 function describe({ kind, file }: AnyModelFile): DescribedModel {
   if (kind === 'speech') return { kind, architecture: 'whisper', ...describeSpeech(file) };
   const architecture = file.architecture.name;
-  if (kind === 'encoder') return { kind, architecture, parameters: describeEncoder(file).parameters };
-  const { parameters, activeParameters, bytesPerToken } = describeModel(file);
-  return { kind, architecture, parameters, activeParameters, bytesPerToken };
+  if (kind === 'encoder') {
+    const { parameters, unread } = describeEncoder(file);
+    return { kind, architecture, parameters, unread };
+  }
+  const { parameters, activeParameters, bytesPerToken, unread } = describeModel(file);
+  return { kind, architecture, parameters, activeParameters, bytesPerToken, unread };
 }
 
 async function readContent(path: string): Promise<Content> {
@@ -123,7 +134,6 @@ async function readContent(path: string): Promise<Content> {
 export async function describeFile(pathOrId: ModelLocator, resolveFrom?: string): Promise<FileDescription> {
   const path = await resolvePath(locateModel('describeFile', pathOrId, resolveFrom));
   const { kind, metadata, tensors } = await readContent(path);
-  const model = await modelOf(path);
   return {
     path,
     kind,
@@ -131,6 +141,6 @@ export async function describeFile(pathOrId: ModelLocator, resolveFrom?: string)
     metadata,
     tensors: tensors.map(({ name, format, shape, byteLength }) => ({ name, format, shape, byteLength })),
     formats: formatsOf(tensors),
-    ...(model && { model }),
+    ...(await modelOf(path)),
   };
 }

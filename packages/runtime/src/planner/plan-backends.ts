@@ -40,7 +40,16 @@ function refusal(model: PlannedModel, found: PartFit, request: PlanRequest): Run
 
 /** The requested context, or the default. */
 export const wantedContext = ({ config }: PlannedModel, { context }: PlanRequest): number =>
-  context ?? Math.min(config.context, defaultContext);
+  context ?? Math.min(config.context, config.positionRows ?? defaultContext, defaultContext);
+
+/** A model cannot compute positions beyond its table of learned positions. @throws RuntimeError CONTEXT_TOO_LARGE */
+function needPositions({ config: { positionRows } }: PlannedModel, { context }: PlanRequest): void {
+  if (positionRows === undefined || context === undefined || context <= positionRows) return;
+  throw new RuntimeError(
+    'CONTEXT_TOO_LARGE',
+    `a context of ${context} is not possible: the model's table of positions has ${positionRows} rows; ask for ${positionRows} at most`,
+  );
+}
 
 /** The reason for the chosen context. */
 function whyContext(model: PlannedModel, { context }: PlanRequest, chosen: number, perToken: number): string {
@@ -285,6 +294,7 @@ export function planBackends(
   checkArgument('planBackends', 'model', model, described, badArgument);
   checkArgument('planBackends', 'devices', devices, deviceList, badArgument);
   checkOptions('planBackends', request, planSchema, badOption);
+  needPositions(model, request);
   if (request.ranges && devices.length > 0) return planRanges(model, devices, request);
   if (request.named && devices.length > 1) return planNamed(model, devices, request);
   return planFirst(model, devices, request);

@@ -104,7 +104,6 @@ async function speechSource(file: SpeechFile, options: QuantizeModelOptions): Pr
   const entries = await vocabularyToGguf(file.folder, {
     size: vocabulary,
     ...preOf(options),
-    onNotice: options.onNotice,
   });
   return speechToGguf(file, { ...heard(options), vocabulary: entries });
 }

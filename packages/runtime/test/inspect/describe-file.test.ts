@@ -1,8 +1,16 @@
-import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { makeSyntheticSpeechModel } from '@quern/models';
-import { writeGguf } from '@quern/quant';
+import { type GgufFormat, type MetadataInput, openGguf, writeGguf } from '@quern/quant';
 import { describeFile, modelKind } from '../../src/index.js';
 import { encoderKinds, writeEncoderFolder } from '../quantize/encoder-folder.mjs';
 import { writeGgml } from '../quantize/ggml-file.js';
@@ -35,6 +43,27 @@ test('needs of a model that Quern runs; none for other files', async () => {
   expect(await describeFile(unknown)).not.toHaveProperty('model');
 });
 
+test('tensors that the model does not read, and why a file cannot be run', async () => {
+  const { metadata, tensors } = await openGguf(await writeTinyModel());
+  const [more, broken] = [join(root, 'more.gguf'), join(root, 'broken.gguf')];
+  const data = new Uint8Array(16);
+  const stored = tensors.map(({ name, shape, format, path, offset, byteLength }) => ({
+    ...{ name, shape, format: format as GgufFormat },
+    data: readFileSync(path).subarray(offset, offset + byteLength),
+  }));
+  const withTensor = (name: string) => [...stored, { name, shape: [4], format: 'f32' as const, data }];
+  const entries = new Map(metadata) as Map<string, MetadataInput>;
+  await writeGguf(more, { metadata: entries, tensors: withTensor('mtp.norm.weight') });
+  expect(await describeFile(more)).toMatchObject({ model: { unread: ['mtp.norm.weight'] } });
+  await writeGguf(broken, { metadata: entries, tensors: withTensor('blk.99.mtp.weight') });
+  const described = await describeFile(broken);
+  expect(described).not.toHaveProperty('model');
+  expect(described.modelError).toEqual({
+    code: 'BAD_CONFIG',
+    message: expect.stringMatching(/block_count is \d+; expected at least 100/),
+  });
+});
+
 test('a whisper.cpp file, and the same model as GGUF', async () => {
   const [gguf, ggml] = [join(root, 'whisper.gguf'), join(root, 'ggml-whisper.bin')];
   await makeSyntheticSpeechModel(gguf, { shape: 'whisper-test', format: 'f32' });
@@ -50,6 +79,7 @@ test('a whisper.cpp file, and the same model as GGUF', async () => {
     architecture: 'whisper',
     parameters: elements,
     bytesPerToken: expect.any(Number),
+    unread: [],
   });
   expect(b.model).toEqual(a.model);
   const { bytesPerToken } = a.model!;
@@ -64,7 +94,12 @@ test.each(Object.keys(encoderKinds))('an encoder folder: %s', async (kind) => {
   writeEncoderFolder(folder, kind);
   const { tensors, model } = await describeFile(folder);
   const elements = tensors.reduce((sum, { shape }) => sum + shape.reduce((n, d) => n * d, 1), 0);
-  expect(model).toEqual({ kind: 'encoder', architecture: expect.any(String), parameters: elements });
+  expect(model).toEqual({
+    kind: 'encoder',
+    architecture: expect.any(String),
+    parameters: elements,
+    unread: [],
+  });
   expect(await modelKind(folder)).toBe('encoder');
 });
 

@@ -65,6 +65,18 @@ const codeOf = (plan: () => unknown): unknown => {
   }
 };
 
+test('a context beyond the table of learned positions is refused, with both numbers', () => {
+  const learned = { ...model, config: { ...model.config, context: 1024, positionRows: 1024 } };
+  const plan = (context?: number) =>
+    planBackends(learned, [device('cpu', 8 * GB)], { ...request, ...(context && { context }) });
+  expect([plan().context, plan(1024).context]).toEqual([1024, 1024]);
+  expect(() => plan(2048)).toThrow(
+    expect.objectContaining({ code: 'CONTEXT_TOO_LARGE', message: expect.stringMatching(/2048.*1024 rows/) }),
+  );
+  const longer = { ...learned, config: { ...learned.config, context: 8192, positionRows: 512 } };
+  expect(planBackends(longer, [device('cpu', 8 * GB)], request).context).toBe(512);
+});
+
 test('all layers on the first device that fits, with its memory and speed', () => {
   const plan = planBackends(model, [device('cpu', 8 * GB)], { ...request, context: 2048 });
   expect(plan.ranges).toEqual([{ backend: 'cpu', firstLayer: 0, endLayer: 16, memory: plan.memory }]);
