@@ -8,7 +8,7 @@ import { pairOf } from './json/bpe.js';
 import { isJson, type Json } from './json/fields.js';
 import type { ModelTokens } from './json/model-tokens.js';
 import type { Tokenizer } from './tokenizer.js';
-import { TokenType } from './vocabulary.js';
+import { TokenType, type Vocabulary } from './vocabulary.js';
 import { fromMarked } from './word-piece-marks.js';
 
 // A tokenizer.json inside a GGUF file. The keys of llama.cpp hold the tokens and, for byte-level BPE, the merges; keys
@@ -43,9 +43,12 @@ const SETTINGS = [
   ['add_eos_token', 'add_eos_token'],
 ] as const;
 
+/** The tokenizer of a Hugging Face folder, and its files. */
 export interface Origin {
   readonly json: Json;
   readonly tokenizerConfig: Json;
+  readonly vocabulary: Vocabulary;
+  /** The tokens of the model, without added tokens. */
   readonly tokens: ModelTokens;
   readonly added: readonly AddedToken[];
   readonly tokenizer: Tokenizer;

@@ -9,7 +9,7 @@ import { isJson, type Json } from './json/fields.js';
 import { o200kSource } from './json/known-patterns.js';
 import { otherTokens } from './other-tokens.js';
 import { SPACE_MARK } from './sentencepiece-bpe.js';
-import { storedEntries } from './stored-json.js';
+import { type Origin, storedEntries } from './stored-json.js';
 import type { Tokenizer } from './tokenizer.js';
 import { TokenType, type Vocabulary } from './vocabulary.js';
 import { toMarked } from './word-piece-marks.js';
@@ -30,27 +30,36 @@ type Entries = Map<string, MetadataInput>;
  * @throws TokenizerError BAD_VOCABULARY, UNKNOWN_TOKENIZER or UNKNOWN_PRETOKENIZER.
  */
 export async function vocabularyToGguf(folder: string, options: GgufVocabularyOptions): Promise<Entries> {
+  const origin = await readOrigin(folder);
+  const entries = llamaCppEntries(origin, options);
+  const own = storedEntries(origin, entries);
+  const other = await otherTokens(origin.tokenizer, origin.added, entries, folder);
+  if (other !== undefined) options.onNotice?.(noticeOf(folder, other));
+  return new Map([...entries, ...own]);
+}
+
+async function readOrigin(folder: string): Promise<Origin> {
   const tokenizer = await tokenizerFromHuggingFace(folder); // reports faults of the files
   const json = (await readJson(join(folder, 'tokenizer.json'))) ?? {};
   const tokenizerConfig = {
     ...(await readJson(join(folder, 'special_tokens_map.json'))),
     ...(await readJson(join(folder, 'tokenizer_config.json'))),
   };
-  const { vocabulary, tokens, added } = runAtOnce(jsonVocabulary(json, tokenizerConfig));
-  const typed = searchedTypes(vocabulary, added);
-  const written = padded(writtenSpellings(json, vocabulary.spellings, added), typed, options.size);
-  const entries: Entries = new Map<string, MetadataInput>(kindEntries(json, written.tokens, options));
-  const isMarked = isWordPiece(json);
-  const all = isMarked ? marked(written.tokens, written.tokenTypes) : written.tokens;
-  entries.set('tokenizer.ggml.tokens', all);
-  entries.set('tokenizer.ggml.token_type', written.tokenTypes);
+  const parts = runAtOnce(jsonVocabulary(json, tokenizerConfig));
+  return { ...parts, json, tokenizerConfig, tokenizer, isWordPiece: isWordPiece(json) };
+}
+
+/** The keys that llama.cpp reads. */
+function llamaCppEntries(origin: Origin, options: GgufVocabularyOptions): Entries {
+  const { json, tokenizerConfig, vocabulary, added, tokenizer } = origin;
+  const spellings = writtenSpellings(json, vocabulary.spellings, added);
+  const { tokens, tokenTypes } = padded(spellings, searchedTypes(vocabulary, added), options.size);
+  const entries: Entries = new Map<string, MetadataInput>(kindEntries(json, tokens, options));
+  entries.set('tokenizer.ggml.tokens', origin.isWordPiece ? marked(tokens, tokenTypes) : tokens);
+  entries.set('tokenizer.ggml.token_type', tokenTypes);
   for (const [key, value] of settingEntries(tokenizer, tokenizerConfig, vocabulary.spellings))
     entries.set(key, value);
-  const origin = { json, tokenizerConfig, tokens, added, tokenizer, isWordPiece: isMarked };
-  const own = storedEntries(origin, entries);
-  const other = await otherTokens(tokenizer, added, entries, folder);
-  if (other !== undefined) options.onNotice?.(noticeOf(folder, other));
-  return new Map([...entries, ...own]);
+  return entries;
 }
 
 /** llama.cpp searches added tokens in texts by their type: control or user-defined. */
