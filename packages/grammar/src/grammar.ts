@@ -6,11 +6,14 @@ import type { Vocabulary } from './vocabulary/vocabulary.js';
 
 /** A compiled grammar. It is shared by all its matchers and keeps what they have found out. */
 export class Grammar {
+  /** What a schema says that is not enforced, with its place: unknown formats. */
+  readonly notices: readonly string[];
   private readonly automaton: Automaton;
   private readonly masks = new WeakMap<Vocabulary, Masks>();
 
   /** @internal */
-  constructor(terms: Terms, root: Term) {
+  constructor(terms: Terms, root: Term, notices: Iterable<string> = []) {
+    this.notices = [...notices];
     this.automaton = new Automaton(terms, root);
   }
 

@@ -17,13 +17,20 @@ export type Structure =
   /** ECMA-262, matched from start to end. */
   | { readonly regex: string }
   /** JSON that fits a schema. */
-  | { readonly schema: object | boolean }
+  | { readonly schema: object | boolean; readonly unknownFormats?: UnknownFormats }
   /** A string that fits a schema, as it is: no quotes, no escapes. None of the texts `without` comes in it. */
-  | { readonly text: object | boolean; readonly without: readonly string[] }
+  | {
+      readonly text: object | boolean;
+      readonly without: readonly string[];
+      readonly unknownFormats?: UnknownFormats;
+    }
   | { readonly sequence: readonly Structure[] }
   | { readonly oneOf: readonly Structure[] }
   /** `most` absent: any number. */
   | { readonly repeat: Structure; readonly least: number; readonly most?: number };
+
+/** Of this part; `SchemaOptions` says it of all. */
+type UnknownFormats = SchemaOptions['unknownFormats'];
 
 const MAX_DEPTH = 100;
 
@@ -33,12 +40,14 @@ const MAX_DEPTH = 100;
  */
 export function compileStructure(structure: Structure, options: SchemaOptions = {}): Grammar {
   const compiler = new Compiler(options);
-  return new Grammar(compiler.terms, compiler.term(structure, 0));
+  const root = compiler.term(structure, 0);
+  return new Grammar(compiler.terms, root, compiler.notices);
 }
 
 class Compiler {
   readonly strings = new Strings();
   readonly terms = new Terms(this.strings.regexes);
+  readonly notices = new Set<string>();
 
   constructor(private readonly options: SchemaOptions) {}
 
@@ -48,8 +57,8 @@ class Compiler {
     checkPart(structure);
     if ('literal' in structure) return this.literal(structure.literal);
     if ('regex' in structure) return this.pattern(structure.regex);
-    if ('schema' in structure) return this.json(structure.schema);
-    if ('text' in structure) return this.text(structure.text, structure.without);
+    if ('schema' in structure) return this.json(structure.schema, structure.unknownFormats);
+    if ('text' in structure) return this.text(structure);
     const inner = (part: Structure): Term => this.term(part, depth + 1);
     if ('sequence' in structure)
       return structure.sequence.map(inner).reduceRight((tail, part) => this.terms.append(part, tail), DONE);
@@ -67,20 +76,24 @@ class Compiler {
     return this.terms.match(search(regexes, parsePattern(source), spell, EMPTY), DONE);
   }
 
-  private json(schema: object | boolean): Term {
-    const { whiteSpace = 'single' } = this.options;
-    return new Builder(this.model(schema), whiteSpace, this.terms).root();
+  private json(schema: object | boolean, unknownFormats: UnknownFormats): Term {
+    return new Builder(this.model(schema, unknownFormats), this.options, this.terms).root();
   }
 
-  private text(schema: object | boolean, marks: readonly string[]): Term {
-    const regex = new PlainText(this.model(schema)).without(marks);
+  private text({ text, without, unknownFormats }: Extract<Structure, { text: unknown }>): Term {
+    const regex = new PlainText(this.model(text, unknownFormats)).without(without);
     if (this.strings.emptiness.isEmpty(regex))
       throw new GrammarError('UNSATISFIABLE', '/', 'no string fits the schema');
     return this.terms.match(regex, DONE);
   }
 
-  private model(schema: object | boolean): Model {
-    return new Model(schema, this.options.unknownFormats ?? 'refuse', this.strings);
+  private model(
+    schema: object | boolean,
+    unknownFormats: UnknownFormats = this.options.unknownFormats,
+  ): Model {
+    const model = new Model(schema, { unknownFormats }, this.strings);
+    for (const notice of model.notices) this.notices.add(notice);
+    return model;
   }
 }
 

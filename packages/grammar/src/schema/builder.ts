@@ -5,25 +5,35 @@ import type { Conjunction, Flat } from './flat.js';
 import { Type } from './json.js';
 import type { Model } from './model.js';
 import { ObjectRules } from './objects.js';
-import type { Marks, Values } from './values.js';
+import type { KeyOrder, Marks, Values } from './values.js';
 
 /** White space between the tokens of JSON; see `SchemaOptions`. */
 export type WhiteSpace = 'none' | 'single' | 'any';
+
+/** How values are written; see `SchemaOptions`. */
+interface Spelling {
+  readonly whiteSpace?: WhiteSpace | undefined;
+  readonly keyOrder?: KeyOrder | undefined;
+}
 
 const MAX_SPACE = 256;
 
 /** Builds the terms of a schema's values, each at first use. */
 export class Builder implements Values {
   readonly marks: Marks;
+  readonly keyOrder: KeyOrder;
+  private readonly whiteSpace: WhiteSpace;
   private readonly space: Regex;
   private readonly rules = new Map<string, Rule>();
 
   constructor(
     readonly model: Model,
-    private readonly whiteSpace: WhiteSpace,
+    { whiteSpace = 'single', keyOrder = 'schema' }: Spelling,
     readonly terms = new Terms(model.strings.regexes),
   ) {
     const { regexes } = model.strings;
+    this.whiteSpace = whiteSpace;
+    this.keyOrder = keyOrder;
     this.space = this.spaces();
     const before = whiteSpace === 'any' ? this.space : regexes.repeat(this.space, 0, 0);
     const open = (mark: string) => regexes.concat(regexes.text(mark), this.space);

@@ -1,6 +1,7 @@
 import { Grammar } from '../grammar.js';
 import { Builder, type WhiteSpace } from './builder.js';
 import { Model } from './model.js';
+import type { KeyOrder } from './values.js';
 
 export interface SchemaOptions {
   /**
@@ -8,7 +9,13 @@ export interface SchemaOptions {
    * 'none': compact. 'any': up to 256 characters wherever JSON allows white space.
    */
   readonly whiteSpace?: WhiteSpace | undefined;
-  /** Formats outside the list in the README: 'refuse' (default), or 'ignore': strings of any content. */
+  /**
+   * 'schema' (default): keys come in the order of `properties`; optional ones may be left out; keys that only `required` or
+   * `dependentRequired` name, then those of `patternProperties` and `additionalProperties`, come behind them. 'any': in any
+   * order.
+   */
+  readonly keyOrder?: KeyOrder | undefined;
+  /** Formats outside the list in the README: 'ignore' (default; `grammar.notices` names them), or 'refuse': UNSUPPORTED. */
   readonly unknownFormats?: 'refuse' | 'ignore' | undefined;
 }
 
@@ -18,7 +25,7 @@ export interface SchemaOptions {
  * TOO_COMPLEX tell other faults.
  */
 export function compileSchema(schema: unknown, options: SchemaOptions = {}): Grammar {
-  const model = new Model(schema, options.unknownFormats ?? 'refuse');
-  const builder = new Builder(model, options.whiteSpace ?? 'single');
-  return new Grammar(builder.terms, builder.root());
+  const model = new Model(schema, options);
+  const builder = new Builder(model, options);
+  return new Grammar(builder.terms, builder.root(), model.notices);
 }

@@ -3,11 +3,13 @@ import { decimal, isExactNumber, sign } from '../json/decimal.js';
 import type { ExactNumber } from '../json/json-number.js';
 import type { Document, Place } from './document.js';
 import { anything, type Flat, intersect, type PatternRule } from './flat.js';
-import { formatPattern, freeFormats, numberFormats, patternFormats } from './formats.js';
+import { formatPattern, freeFormats, integerFormats, isPatternFormat } from './formats.js';
 import { ALL_TYPES, isObject, type Json, type JsonObject, pointerPart, Type } from './json.js';
 
 export interface KeywordOptions {
   readonly unknownFormats: 'refuse' | 'ignore';
+  /** Told of what is ignored. */
+  readonly notice: (text: string) => void;
   /** Throws if a pattern cannot be enforced. */
   readonly checkPattern: (source: string) => void;
 }
@@ -172,19 +174,23 @@ function object(value: Json, { pointer }: Context): JsonObject {
 
 function format(value: Json, at: Context): Partial<Flat> {
   const name = text(value, at);
-  const limits = Object.hasOwn(numberFormats, name) ? numberFormats[name] : undefined;
+  const limits = Object.hasOwn(integerFormats, name) ? integerFormats[name] : undefined;
   if (limits) {
-    const [low, high] = limits.map((limit) => ({ value: limit, isExclusive: false }));
-    return { least: low ? [low] : [], most: high ? [high] : [] };
+    const [low, high] = limits.map((value) => [{ value, isExclusive: false }]);
+    return { isInteger: true, least: low!, most: high! };
   }
+  if (freeFormats.has(name)) return {};
   const pattern = formatPattern(name);
   if (pattern) return { patterns: [pattern] };
-  if (freeFormats.has(name) || at.options.unknownFormats === 'ignore') return {};
-  if (patternFormats.has(name) && hasPatterns(at.schema)) return {};
-  return refuse(
-    at.pointer,
-    `the format ${JSON.stringify(name)} is unknown; remove it, or ignore it: compileSchema(schema, { unknownFormats: 'ignore' })`,
-  );
+  if (isPatternFormat(name) && hasPatterns(at.schema)) return {};
+  const unknown = `the format ${JSON.stringify(name)} is not one that can be enforced`;
+  if (at.options.unknownFormats === 'refuse')
+    return refuse(
+      at.pointer,
+      `${unknown}; remove it, say it as a pattern, or allow unknownFormats: 'ignore'`,
+    );
+  at.options.notice(`${at.pointer}: ${unknown}: it is ignored, any string may come`);
+  return {};
 }
 
 const hasPatterns = ({ pattern, allOf }: JsonObject): boolean =>

@@ -1,5 +1,6 @@
 import { GrammarError } from '../error.js';
 import type { Regex } from '../regex/regexes.js';
+import type { SchemaOptions } from './compile-schema.js';
 import { Document } from './document.js';
 import { Cycle, Expansion } from './expand.js';
 import type { Conjunction, Flat } from './flat.js';
@@ -15,6 +16,8 @@ const MAX_CONJUNCTIONS = 20_000;
 export class Model {
   readonly leaves: Leaves;
   readonly root: Conjunction;
+  /** What the schema says that is not enforced. */
+  readonly notices = new Set<string>();
   private readonly expansion: Expansion;
   private readonly shapes = new Map<Flat, ObjectShape>();
   private readonly flats = new Map<string, readonly Flat[]>();
@@ -24,7 +27,7 @@ export class Model {
 
   constructor(
     schema: unknown,
-    unknownFormats: 'refuse' | 'ignore',
+    { unknownFormats = 'ignore' }: Pick<SchemaOptions, 'unknownFormats'>,
     readonly strings = new Strings(),
   ) {
     this.leaves = new Leaves(strings);
@@ -33,7 +36,7 @@ export class Model {
     const checkPattern = (source: string) => void this.strings.matching(source);
     this.expansion = new Expansion(
       document,
-      { unknownFormats, checkPattern },
+      { unknownFormats, checkPattern, notice: (text) => this.notices.add(text) },
       (a, b) => !this.isPossible(conjunction([...a, ...b])),
     );
     this.visitAll();

@@ -21,13 +21,15 @@ export interface NumberLimits {
 const MAX_BOUNDED_DIVISOR = 1000;
 const MAX_EXCLUSIVE_DIGITS = 16; // more digits could round to the excluded bound itself
 
-/** JSON numbers within limits. Unlimited ones may have exponents; limited ones are plain decimals. */
+/** JSON numbers within limits, never -0. Unlimited ones may have exponents; limited ones are plain decimals. */
 export class Numbers {
   private readonly digit: Regex;
   private readonly digits: Regex;
   private readonly whole: Regex; // 0, or digits without a leading zero
   private readonly fraction: Regex; // .5, or nothing
   private readonly minus: Regex;
+  private readonly wholeNotZero: Regex;
+  private readonly notZero: Regex;
 
   constructor(private readonly regexes: Regexes) {
     const first = regexes.range(0x31, 0x39);
@@ -36,6 +38,14 @@ export class Numbers {
     this.whole = regexes.or(regexes.byte(0x30), regexes.concat(first, this.digits));
     this.fraction = regexes.optional(regexes.sequence([regexes.byte(0x2e), this.digit, this.digits]));
     this.minus = regexes.byte(0x2d);
+    this.wholeNotZero = regexes.concat(first, this.digits);
+    const small = regexes.sequence([
+      regexes.text('0.'),
+      regexes.many(regexes.byte(0x30)),
+      first,
+      this.digits,
+    ]);
+    this.notZero = regexes.or(regexes.concat(this.wholeNotZero, this.fraction), small);
   }
 
   within(limits: NumberLimits): Regex {
@@ -53,7 +63,8 @@ export class Numbers {
     const hasOpenBound = [...least, ...most].some((bound) => bound.isExclusive);
     const magnitude = this.magnitude(isInteger, hasOpenBound);
     const positive = regexes.and(magnitude, ...this.bounds(least, most, 1));
-    const negative = regexes.and(magnitude, ...this.bounds(most, least, -1));
+    const below = isInteger ? this.wholeNotZero : this.notZero;
+    const negative = regexes.and(magnitude, below, ...this.bounds(most, least, -1));
     const signed = regexes.or(positive, regexes.concat(this.minus, negative));
     const conditions = [
       ...multiples.map((by) => this.multipleOf(by)),
@@ -64,13 +75,20 @@ export class Numbers {
 
   private unlimited(isInteger: boolean): Regex {
     const { regexes } = this;
-    if (isInteger) return regexes.concat(regexes.optional(this.minus), this.whole);
+    if (isInteger) return regexes.or(this.whole, regexes.concat(this.minus, this.wholeNotZero));
     const sign = regexes.optional(regexes.or(regexes.byte(0x2b), this.minus));
     const e = regexes.or(regexes.byte(0x45), regexes.byte(0x65));
     const exponent = regexes.optional(
-      regexes.sequence([e, sign, this.digit, regexes.repeat(this.digit, 0, 2)]),
+      regexes.sequence([
+        e,
+        sign,
+        regexes.optional(regexes.range(0x30, 0x32)), // 1e400 is no float64, and -1e-400 is -0
+        this.digit,
+        regexes.optional(this.digit),
+      ]),
     );
-    return regexes.sequence([regexes.optional(this.minus), this.whole, this.fraction, exponent]);
+    const positive = regexes.concat(this.whole, this.fraction);
+    return regexes.concat(regexes.or(positive, regexes.concat(this.minus, this.notZero)), exponent);
   }
 
   private magnitude(isInteger: boolean, isShort: boolean): Regex {

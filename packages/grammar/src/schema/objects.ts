@@ -1,3 +1,4 @@
+import type { Regex } from '../regex/regexes.js';
 import { DONE, FAIL, type Rule, type Term } from '../terms/terms.js';
 import type { Conjunction, Flat } from './flat.js';
 import type { ObjectShape } from './shape.js';
@@ -7,11 +8,13 @@ import type { Values } from './values.js';
 interface Progress {
   readonly seen: ReadonlySet<number>; // indices of named keys
   readonly others: number;
+  /** In the schema's order: named keys before this one can come no more. */
+  readonly from: number;
 }
 
 /**
- * Objects of one alternative, with keys in any order. Rules by the set of keys so far: only sets that a text really has are
- * built. A named key comes at most once.
+ * Objects of one alternative. Rules by the keys so far: only sets of keys that a text really has are built. A named key
+ * comes at most once. In the schema's order, named keys come first, each in its place or not at all, then the others.
  */
 export class ObjectRules {
   private readonly names: string[] = [];
@@ -21,7 +24,8 @@ export class ObjectRules {
   private readonly required: ReadonlySet<number>;
   private readonly dependent: readonly (readonly [number, readonly number[]])[];
   private readonly rules = new Map<string, Rule>();
-  private readonly countsOthers: boolean;
+  private readonly counts: boolean;
+  private readonly isFree: boolean;
 
   constructor(
     private readonly values: Values,
@@ -40,12 +44,13 @@ export class ObjectRules {
     this.required = new Set(flat.required.map(find));
     this.dependent = flat.dependent.map(([name, others]) => [find(name), others.map(find)] as const);
     this.others = shape.others.filter((other) => model.isPossible(other.value));
-    this.countsOthers = flat.minProperties > 0 || flat.maxProperties < Infinity;
+    this.counts = flat.minProperties > 0 || flat.maxProperties < Infinity;
+    this.isFree = values.keyOrder === 'any';
   }
 
   term(): Term {
     const { terms, marks } = this.values;
-    const start = { seen: new Set<number>(), others: 0 };
+    const start = { seen: new Set<number>(), others: 0, from: 0 };
     if (!this.canFinish(start)) return FAIL;
     return terms.match(marks.openObject, terms.choice([this.member(start), this.close(start)]));
   }
@@ -54,12 +59,15 @@ export class ObjectRules {
   private member(progress: Progress): Term {
     const { terms, marks } = this.values;
     const choices: Term[] = [];
-    this.keys.forEach((key, i) => {
-      if (progress.seen.has(i)) return;
-      const next = { ...progress, seen: new Set([...progress.seen, i]) };
-      choices.push(terms.match(key, this.rest(this.members[i] as Conjunction, next)));
-    });
-    const more = { ...progress, others: this.countsOthers ? progress.others + 1 : 0 };
+    for (let i = progress.from; i < this.keys.length; i++) {
+      if (progress.seen.has(i)) continue;
+      const seen = new Set([...progress.seen, i]);
+      const next = { ...progress, seen, from: this.isFree ? 0 : i + 1 };
+      choices.push(terms.match(this.keys[i] as Regex, this.rest(this.members[i] as Conjunction, next)));
+      if (!this.isFree && this.required.has(i)) return terms.choice(choices); // none comes before it
+    }
+    const others = this.counts ? progress.others + 1 : 0;
+    const more = { ...progress, others, from: this.isFree ? 0 : this.keys.length };
     for (const other of this.others)
       choices.push(terms.match(terms.regexes.concat(other.key, marks.colon), this.rest(other.value, more)));
     return terms.choice(choices);
@@ -67,13 +75,20 @@ export class ObjectRules {
 
   private rest(value: Conjunction, next: Progress): Term {
     if (!this.canFinish(next)) return FAIL;
-    const key = `${[...next.seen].sort((a, b) => a - b).join()};${next.others}`;
+    const key = this.keyOf(next);
     let rule = this.rules.get(key);
     if (rule === undefined) {
       rule = this.values.terms.rule(() => this.after(next));
       this.rules.set(key, rule);
     }
     return this.values.value(value, this.values.terms.call(rule, DONE));
+  }
+
+  /** What decides about the rest of the object. */
+  private keyOf({ seen, others, from }: Progress): string {
+    if (this.isFree || this.dependent.length > 0)
+      return `${from};${[...seen].sort((a, b) => a - b).join()};${others}`;
+    return `${from};${this.counts ? seen.size : 0};${others}`;
   }
 
   private after(progress: Progress): Term {
@@ -93,7 +108,8 @@ export class ObjectRules {
     const missing = this.missing(progress);
     if (progress.seen.size + progress.others + missing > maxProperties) return false;
     if (missing === Infinity) return false;
-    const possible = this.names.length + (this.others.length > 0 || progress.others > 0 ? 1 : 0);
+    const left = this.isFree ? this.names.length : progress.seen.size + this.names.length - progress.from;
+    const possible = left + (this.others.length > 0 || progress.others > 0 ? 1 : 0);
     return possible >= minProperties;
   }
 
@@ -103,12 +119,16 @@ export class ObjectRules {
   }
 
   /** How many named keys must still come; Infinity if one of them is impossible. */
-  private missing({ seen }: Progress): number {
+  private missing({ seen, from }: Progress): number {
     const needed = new Set(this.required);
     if (this.dependent.length > 0) this.addDependent(needed, seen);
     if (needed.has(-1)) return Infinity;
     let missing = 0;
-    for (const key of needed) if (!seen.has(key)) missing++;
+    for (const key of needed)
+      if (!seen.has(key)) {
+        if (key < from) return Infinity;
+        missing++;
+      }
     return missing;
   }
 

@@ -75,6 +75,7 @@ export class Strings {
   readonly free = this.base.free;
   readonly quote = this.base.quote;
   private readonly patterns = new Map<string, Regex>();
+  private readonly spelled = new Map<string, Regex>();
 
   /** JSON.stringify(text). */
   literal(text: string): Regex {
@@ -106,7 +107,13 @@ export class Strings {
   }
 
   private spell(ranges: readonly Range[]): Regex {
-    return this.regexes.or(utf8(this.regexes, intersect(ranges, PLAIN)), escapes(this.regexes, ranges));
+    const key = ranges.join();
+    const known = this.spelled.get(key);
+    if (known !== undefined) return known;
+    const { regexes } = this;
+    const regex = regexes.or(utf8(regexes, intersect(ranges, PLAIN)), escapes(regexes, ranges));
+    this.spelled.set(key, regex);
+    return regex;
   }
 }
 

@@ -13,11 +13,15 @@ export interface Marks {
   readonly colon: Regex;
 }
 
+/** Order of the keys of objects; see `SchemaOptions`. */
+export type KeyOrder = 'schema' | 'any';
+
 /** What arrays and objects need to build their parts. */
 export interface Values {
   readonly terms: Terms;
   readonly model: Model;
   readonly marks: Marks;
+  readonly keyOrder: KeyOrder;
   /** A value that fits all of `schemas`, then `tail`. */
   value(schemas: Conjunction, tail: Term): Term;
 }
