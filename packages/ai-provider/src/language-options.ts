@@ -10,6 +10,7 @@ export type LanguageModelOptions = Pick<
   | 'choices'
   | 'extra'
   | 'ignoreEos'
+  | 'keyOrder'
   | 'maxWaitMs'
   | 'minP'
   | 'parallelCalls'
@@ -19,6 +20,7 @@ export type LanguageModelOptions = Pick<
   | 'repetitionPenalty'
   | 'reuse'
   | 'thinking'
+  | 'unknownFormats'
 > & {
   /** GBNF. */
   readonly grammar?: string | undefined;
@@ -31,6 +33,7 @@ const names: Names<LanguageModelOptions> = {
   extra: true,
   grammar: true,
   ignoreEos: true,
+  keyOrder: true,
   logitBias: true,
   maxWaitMs: true,
   minP: true,
@@ -41,6 +44,7 @@ const names: Names<LanguageModelOptions> = {
   repetitionPenalty: true,
   reuse: true,
   thinking: true,
+  unknownFormats: true,
 };
 
 /** The runtime's options for a call. @throws InvalidArgumentError for an unknown option of ours */
@@ -64,6 +68,7 @@ export function chatOptions(call: LanguageModelV3CallOptions): {
     ...structureOf(call),
     ...tools,
     ...ownOptions(call.providerOptions, names),
+    onNotice: (message: string) => void warnings.push({ type: 'other', message }),
   };
   return { options, warnings };
 }

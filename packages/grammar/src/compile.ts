@@ -5,13 +5,19 @@ import { Emptiness } from './regex/empty.js';
 import { parsePattern } from './regex/parse.js';
 import { EMPTY, type Regex, Regexes } from './regex/regexes.js';
 import { type Range, utf8 } from './regex/utf8.js';
-import { DONE, Terms } from './terms/terms.js';
+import { DONE, type Term, Terms } from './terms/terms.js';
+import { atOnce, type Work } from './turns.js';
 
 /**
  * Texts that match an ECMA-262 regular expression from start to end; anchors are not needed. Throws GrammarError: UNSUPPORTED
  * for lookaround, backreferences, word boundaries; INVALID for faults; UNSATISFIABLE if no text matches.
  */
 export function compileRegex(source: string | RegExp): Grammar {
+  return atOnce(regexWork(source));
+}
+
+/** `compileRegex` in parts. */
+export function* regexWork(source: string | RegExp): Work<Grammar> {
   if (source instanceof RegExp && /[ims]/.test(source.flags))
     throw new GrammarError(
       'UNSUPPORTED',
@@ -21,12 +27,22 @@ export function compileRegex(source: string | RegExp): Grammar {
   const text = typeof source === 'string' ? source : source.source;
   const regexes = new Regexes();
   const spell = (ranges: readonly Range[]) => utf8(regexes, ranges);
-  const pattern = parsePattern(text);
-  return grammarOf(regexes, search(regexes, pattern, spell, EMPTY));
+  const pattern = yield* parsePattern(text);
+  return grammarOf(regexes, yield* search(regexes, pattern, spell, EMPTY));
 }
 
 /** One of `choices`, exactly. Throws INVALID if there is none, or an empty one. */
 export function compileChoices(choices: readonly string[]): Grammar {
+  return atOnce(choicesWork(choices));
+}
+
+const MAX_CHOICES = 20_000;
+const PART = 32; // choices: a fraction of a millisecond
+
+/** `compileChoices` in parts. */
+export function* choicesWork(choices: readonly string[]): Work<Grammar> {
+  if (choices.length > MAX_CHOICES)
+    throw new GrammarError('TOO_COMPLEX', 'choices', `${choices.length} texts; the bound is ${MAX_CHOICES}`);
   if (choices.length === 0 || choices.some((choice) => typeof choice !== 'string' || choice === ''))
     throw new GrammarError('INVALID', 'choices', 'must be at least one text, and no empty one');
   const broken = choices.find((choice) => /\p{Surrogate}/u.test(choice));
@@ -38,7 +54,12 @@ export function compileChoices(choices: readonly string[]): Grammar {
     );
   const regexes = new Regexes();
   const terms = new Terms(regexes);
-  return new Grammar(terms, terms.choice(choices.map((choice) => terms.match(regexes.text(choice), DONE))));
+  const each: Term[] = [];
+  for (const choice of choices) {
+    each.push(terms.match(regexes.text(choice), DONE));
+    if (each.length % PART === 0) yield;
+  }
+  return new Grammar(terms, terms.choice(each));
 }
 
 function grammarOf(regexes: Regexes, regex: Regex): Grammar {

@@ -5,8 +5,10 @@ import { Regexes } from './regex/regexes.js';
 import { type Range, utf8 } from './regex/utf8.js';
 import { Automaton } from './terms/automaton.js';
 import { DONE, type Rule, type Term, Terms } from './terms/terms.js';
+import { atOnce, type Work } from './turns.js';
 
 const MAX_DEPTH = 200;
+const MAX_LENGTH = 262_144;
 const ESCAPES: Record<string, string> = { n: '\n', r: '\r', t: '\t' };
 
 /**
@@ -14,6 +16,17 @@ const ESCAPES: Record<string, string> = { n: '\n', r: '\r', t: '\t' };
  * INVALID for faults, BAD_REFERENCE for a rule that is not defined, UNSUPPORTED for left recursion.
  */
 export function compileGbnf(source: string): Grammar {
+  return atOnce(gbnfWork(source));
+}
+
+/** `compileGbnf` in parts. */
+export function gbnfWork(source: string): Work<Grammar> {
+  if (source.length > MAX_LENGTH)
+    throw new GrammarError(
+      'TOO_COMPLEX',
+      '',
+      `a grammar of ${source.length} characters; the bound is ${MAX_LENGTH}`,
+    );
   return new Reader(source).grammar();
 }
 
@@ -27,9 +40,12 @@ class Reader {
 
   constructor(private readonly source: string) {}
 
-  grammar(): Grammar {
+  *grammar(): Work<Grammar> {
     this.space(true);
-    while (this.at < this.source.length) this.definition();
+    while (this.at < this.source.length) {
+      this.definition();
+      yield;
+    }
     if (!this.bodies.has('root')) this.fail('BAD_REFERENCE', 'the grammar has no rule named root');
     for (const [name, { offset }] of this.rules)
       if (!this.bodies.has(name))

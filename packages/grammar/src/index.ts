@@ -1,4 +1,5 @@
 export { compileChoices, compileRegex } from './compile.js';
+export { compileInTurns, type GrammarSource } from './compile-in-turns.js';
 export { GrammarError, type GrammarErrorCode } from './error.js';
 export { compileGbnf } from './gbnf.js';
 export { Grammar } from './grammar.js';

@@ -10,6 +10,7 @@ import { Model } from './schema/model.js';
 import { PlainText } from './schema/plain-text.js';
 import { Strings } from './schema/strings.js';
 import { DONE, type Term, Terms } from './terms/terms.js';
+import { atOnce, type Work } from './turns.js';
 
 /** A text of several parts: literal texts, patterns, JSON schemas, in sequence, as alternatives, repeated. */
 export type Structure =
@@ -39,59 +40,97 @@ const MAX_DEPTH = 100;
  * `compileRegex` and `compileSchema` do.
  */
 export function compileStructure(structure: Structure, options: SchemaOptions = {}): Grammar {
-  const compiler = new Compiler(options);
-  const root = compiler.term(structure, 0);
+  return atOnce(structureWork(structure, options));
+}
+
+/** `compileStructure` in parts. */
+export function* structureWork(
+  structure: Structure,
+  options: SchemaOptions,
+  strings = new Strings(),
+): Work<Grammar> {
+  const compiler = new Compiler(options, strings);
+  const root = yield* compiler.term(structure, 0);
   return new Grammar(compiler.terms, root, compiler.notices);
 }
 
 class Compiler {
-  readonly strings = new Strings();
-  readonly terms = new Terms(this.strings.regexes);
+  readonly terms: Terms;
   readonly notices = new Set<string>();
+  /** One term for each schema object, however often it comes. */
+  private readonly known = new Map<string | undefined, Map<object | boolean, Term>>();
 
-  constructor(private readonly options: SchemaOptions) {}
+  constructor(
+    private readonly options: SchemaOptions,
+    private readonly strings: Strings,
+  ) {
+    this.terms = new Terms(strings.regexes, strings.emptiness);
+  }
 
-  term(structure: Structure, depth: number): Term {
+  *term(structure: Structure, depth: number): Work<Term> {
     if (depth > MAX_DEPTH)
       throw new GrammarError('TOO_COMPLEX', '', `a structure nested more than ${MAX_DEPTH} deep`);
     checkPart(structure);
     if ('literal' in structure) return this.literal(structure.literal);
-    if ('regex' in structure) return this.pattern(structure.regex);
-    if ('schema' in structure) return this.json(structure.schema, structure.unknownFormats);
-    if ('text' in structure) return this.text(structure);
-    const inner = (part: Structure): Term => this.term(part, depth + 1);
-    if ('sequence' in structure)
-      return structure.sequence.map(inner).reduceRight((tail, part) => this.terms.append(part, tail), DONE);
-    if ('oneOf' in structure) return this.terms.choice(structure.oneOf.map(inner));
-    return this.terms.repeat(inner(structure.repeat), structure.least, structure.most ?? Infinity);
+    if ('regex' in structure) return yield* this.pattern(structure.regex);
+    if ('schema' in structure) return yield* this.json(structure.schema, structure.unknownFormats);
+    if ('text' in structure) return yield* this.text(structure);
+    if ('sequence' in structure) {
+      const parts = yield* this.each(structure.sequence, depth);
+      return parts.reduceRight((tail, part) => this.terms.append(part, tail), DONE);
+    }
+    if ('oneOf' in structure) return this.terms.choice(yield* this.each(structure.oneOf, depth));
+    const part = yield* this.term(structure.repeat, depth + 1);
+    return this.terms.repeat(part, structure.least, structure.most ?? Infinity);
+  }
+
+  private *each(structures: readonly Structure[], depth: number): Work<Term[]> {
+    const parts: Term[] = [];
+    for (const structure of structures) {
+      parts.push(yield* this.term(structure, depth + 1));
+      yield;
+    }
+    return parts;
   }
 
   private literal(text: string): Term {
     return text === '' ? DONE : this.terms.match(this.strings.regexes.text(text), DONE);
   }
 
-  private pattern(source: string): Term {
+  private *pattern(source: string): Work<Term> {
     const { regexes } = this.strings;
     const spell = (ranges: readonly Range[]) => utf8(regexes, ranges);
-    return this.terms.match(search(regexes, parsePattern(source), spell, EMPTY), DONE);
+    const pattern = yield* parsePattern(source);
+    return this.terms.match(yield* search(regexes, pattern, spell, EMPTY), DONE);
   }
 
-  private json(schema: object | boolean, unknownFormats: UnknownFormats): Term {
-    return new Builder(this.model(schema, unknownFormats), this.options, this.terms).root();
+  private *json(schema: object | boolean, unknownFormats: UnknownFormats): Work<Term> {
+    const known = this.known.get(unknownFormats) ?? new Map<object | boolean, Term>();
+    this.known.set(unknownFormats, known);
+    let term = known.get(schema);
+    if (term === undefined) {
+      const model = yield* this.model(schema, unknownFormats);
+      const builder = new Builder(model, this.options, this.terms);
+      yield* builder.prepare();
+      term = builder.root();
+      known.set(schema, term);
+    }
+    return term;
   }
 
-  private text({ text, without, unknownFormats }: Extract<Structure, { text: unknown }>): Term {
-    const regex = new PlainText(this.model(text, unknownFormats)).without(without);
+  private *text({ text, without, unknownFormats }: Extract<Structure, { text: unknown }>): Work<Term> {
+    const model = yield* this.model(text, unknownFormats);
+    const regex = yield* new PlainText(model).without(without);
     if (this.strings.emptiness.isEmpty(regex))
       throw new GrammarError('UNSATISFIABLE', '/', 'no string fits the schema');
     return this.terms.match(regex, DONE);
   }
 
-  private model(
+  private *model(
     schema: object | boolean,
     unknownFormats: UnknownFormats = this.options.unknownFormats,
-  ): Model {
-    const model = new Model(schema, { unknownFormats }, this.strings);
+  ): Work<Model> {
+    const model = yield* Model.read(schema, { unknownFormats }, this.strings);
     for (const notice of model.notices) this.notices.add(notice);
     return model;
   }

@@ -1,7 +1,15 @@
+/** Work in parts: it yields where other work may come between, after a millisecond or so. */
+export type Work<Result> = Generator<void, Result>;
+
+/** Does all of it at once. */
+export function atOnce<Result>(work: Work<Result>): Result {
+  for (let step = work.next(); ; step = work.next()) if (step.done) return step.value;
+}
+
 const TURN = 4; // milliseconds between two turns of the event loop
 
 /** Does work that yields, in turns: other work of the event loop goes on meanwhile. */
-export async function inTurns<Result>(work: Generator<void, Result>): Promise<Result> {
+export async function inTurns<Result>(work: Work<Result>): Promise<Result> {
   let start = performance.now();
   for (let step = work.next(); ; step = work.next()) {
     if (step.done) return step.value;

@@ -148,6 +148,7 @@ export { Transcription } from './speech/transcription.js';
 export type {
   OutputSchema,
   OutputValue,
+  SchemaRules,
   StandardSchema,
   StructuredOptions,
 } from './structured/options.js';

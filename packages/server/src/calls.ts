@@ -65,6 +65,7 @@ class OneCall implements Call {
   private readonly timer: NodeJS.Timeout;
   private isLate = false;
   failure: unknown;
+  readonly notices = new Set<string>();
 
   constructor(
     private readonly client: AbortSignal,
@@ -88,6 +89,8 @@ class OneCall implements Call {
     if (!this.isLate) return toApiError(error);
     return new ApiError(504, 'the request took longer than the server allows', null, 'timeout');
   }
+
+  readonly notice = (text: string): void => void this.notices.add(text);
 
   readonly abort = (): void => this.controller.abort();
 

@@ -21,6 +21,9 @@ export interface Call {
   readonly id: string;
   /** The error that ended the request. */
   readonly failure: unknown;
+  /** What of the request is ignored. */
+  readonly notices: ReadonlySet<string>;
+  readonly notice: (text: string) => void;
   /** An error of this request as its client may see it: an abort by the clock is not the client's. */
   explain(error: unknown): ApiError;
 }

@@ -139,6 +139,7 @@ function answerBy(route: Route, context: ServerContext, calls: Calls, mostBytes:
     try {
       needPlainBody(c.req.raw);
       const response = await route(limitBody(c.req.raw, mostBytes), context, call);
+      if (call.notices.size > 0) response.headers.set('x-quern-notice', headerOf(call.notices));
       if (!isStream(response)) call.end();
       return response;
     } catch (error) {
@@ -151,7 +152,7 @@ function answerBy(route: Route, context: ServerContext, calls: Calls, mostBytes:
 }
 
 /** A line of the log, written when the response has been sent. Errors that nobody foresaw have their stack. */
-function entryOf({ id, failure, signal }: Call, figures: object): Readonly<Record<string, unknown>> {
+function entryOf({ id, failure, signal, notices }: Call, figures: object): Readonly<Record<string, unknown>> {
   const isOwn = failure instanceof ApiError || failure instanceof QuernError;
   const error = isOwn ? failure.message : ((failure as Error | undefined)?.stack ?? failure);
   return {
@@ -160,8 +161,18 @@ function entryOf({ id, failure, signal }: Call, figures: object): Readonly<Recor
     ...figures,
     ...(signal.aborted && { aborted: true }),
     ...(failure !== undefined && { error }),
+    ...(notices.size > 0 && { notices: [...notices] }),
   };
 }
+
+const mostHeader = 2000;
+
+/** Headers hold ASCII. */
+const headerOf = (notices: ReadonlySet<string>): string =>
+  [...notices]
+    .join('; ')
+    .slice(0, mostHeader)
+    .replace(/[^ -~]/g, '?');
 
 const isStream = (response: Response): boolean =>
   response.headers.get('content-type')?.startsWith('text/event-stream') === true;

@@ -1,5 +1,5 @@
-import { parseJson, type StructuredOptions } from '@quern/runtime';
-import type { Command } from 'commander';
+import { parseJson, type SchemaRules, type StructuredOptions } from '@quern/runtime';
+import { type Command, Option } from 'commander';
 import { list } from '../options.js';
 import { readText } from '../read-text.js';
 
@@ -9,6 +9,7 @@ export interface StructureFlags {
   readonly regex?: string;
   readonly choice?: readonly string[];
   readonly grammar?: string;
+  readonly keyOrder?: 'schema' | 'any';
 }
 
 /** Options that say what the text must be. */
@@ -17,18 +18,25 @@ export const withStructure = (command: Command): Command =>
     .option('--schema <file>', 'the answer is JSON that fits the JSON schema in this file')
     .option('--regex <pattern>', 'the answer is matched by this pattern')
     .option('--choice <text>', 'the answer is one of these texts; may be repeated', list)
-    .option('--grammar <file>', 'the answer is derived from the GBNF grammar in this file');
+    .option('--grammar <file>', 'the answer is derived from the GBNF grammar in this file')
+    .addOption(
+      new Option('--key-order <order>', "keys of JSON objects in the schema's order, or in any").choices([
+        'schema',
+        'any',
+      ]),
+    );
 
 /** Ends the program where a file is not JSON. Rejects where a file cannot be read. */
 export async function readStructure(
-  { schema, regex, choice, grammar }: StructureFlags,
+  { schema, regex, choice, grammar, keyOrder }: StructureFlags,
   command: Command,
-): Promise<StructuredOptions> {
+): Promise<StructuredOptions & SchemaRules> {
   return {
     ...(schema !== undefined && { schema: parseSchema(await readText(schema), schema, command) }),
     ...(regex !== undefined && { regex }),
     ...(choice !== undefined && { choices: choice }),
     ...(grammar !== undefined && { grammar: await readText(grammar) }),
+    ...(keyOrder !== undefined && { keyOrder }),
   };
 }
 

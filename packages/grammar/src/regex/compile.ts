@@ -1,4 +1,5 @@
 import { GrammarError } from '../error.js';
+import type { Work } from '../turns.js';
 import type { Pattern } from './parse.js';
 import { EMPTY, type Regex, type Regexes } from './regexes.js';
 import type { Range } from './utf8.js';
@@ -10,29 +11,41 @@ export type Spelling = (ranges: readonly Range[]) => Regex;
  * The expression for whole texts in which `pattern` matches somewhere, as RegExp.test does. `any`: any one character.
  * Anchors may stand only at the ends of an alternative of the whole pattern.
  */
-export function search(regexes: Regexes, pattern: Pattern, spell: Spelling, any: Regex): Regex {
+export function* search(regexes: Regexes, pattern: Pattern, spell: Spelling, any: Regex): Work<Regex> {
   const fill = regexes.many(any);
-  const alternatives = topAlternatives(pattern).map((parts) => {
+  const alternatives: Regex[] = [];
+  for (const parts of topAlternatives(pattern)) {
     const anchoredStart = parts[0]?.kind === 'start';
     const anchoredEnd = parts.length > 0 && parts.at(-1)?.kind === 'end';
     const inner = parts.slice(anchoredStart ? 1 : 0, anchoredEnd ? parts.length - 1 : parts.length);
-    const body = regexes.sequence(inner.map((part) => whole(regexes, part, spell)));
-    return regexes.sequence([anchoredStart ? EMPTY : fill, body, anchoredEnd ? EMPTY : fill]);
-  });
+    const body = regexes.sequence(yield* each(regexes, inner, spell));
+    alternatives.push(regexes.sequence([anchoredStart ? EMPTY : fill, body, anchoredEnd ? EMPTY : fill]));
+  }
   return regexes.or(...alternatives);
 }
 
+const PART = 8; // characters and groups: a fraction of a millisecond
+
+function* each(regexes: Regexes, parts: readonly Pattern[], spell: Spelling): Work<Regex[]> {
+  const found: Regex[] = [];
+  for (const part of parts) {
+    found.push(yield* whole(regexes, part, spell));
+    if (found.length % PART === 0) yield;
+  }
+  return found;
+}
+
 /** The expression for texts that `pattern` matches from start to end. */
-export function whole(regexes: Regexes, pattern: Pattern, spell: Spelling): Regex {
+export function* whole(regexes: Regexes, pattern: Pattern, spell: Spelling): Work<Regex> {
   switch (pattern.kind) {
     case 'set':
       return spell(pattern.ranges);
     case 'sequence':
-      return regexes.sequence(pattern.parts.map((part) => whole(regexes, part, spell)));
+      return regexes.sequence(yield* each(regexes, pattern.parts, spell));
     case 'choice':
-      return regexes.or(...pattern.parts.map((part) => whole(regexes, part, spell)));
+      return regexes.or(...(yield* each(regexes, pattern.parts, spell)));
     case 'repeat':
-      return regexes.repeat(whole(regexes, pattern.part, spell), pattern.min, pattern.max);
+      return regexes.repeat(yield* whole(regexes, pattern.part, spell), pattern.min, pattern.max);
     default:
       throw new GrammarError(
         'UNSUPPORTED',

@@ -46,22 +46,18 @@ export class FarBounds {
   }
 
   private withoutEnds(regex: Regex): Regex {
-    const known = this.endlessOnes.get(regex);
-    if (known !== undefined) return known;
-    const changed = this.change(regex);
-    this.endlessOnes.set(regex, changed);
-    return changed;
+    const single = (part: Regex) => this.change(part);
+    return this.regexes.fold(regex, this.endlessOnes, single, (front, rest) =>
+      this.regexes.concat(this.withoutEnds(front), rest),
+    );
   }
 
+  /** @param regex no sequence */
   private change(regex: Regex): Regex {
     const { regexes } = this;
     const choices = regexes.choices(regex);
     if (choices.length > 1) return regexes.or(...choices.map((choice) => this.withoutEnds(choice)));
-    const [front, tail] = regexes.split(regex);
-    if (isConditional(regexes, front))
-      return regexes.concat(this.changeConditions(front), this.withoutEnds(tail));
-    if (tail !== EMPTY) return regexes.concat(this.withoutEnds(front), this.withoutEnds(tail));
-    return this.endless(regex, this.bytes);
+    return isConditional(regexes, regex) ? this.changeConditions(regex) : this.endless(regex, this.bytes);
   }
 
   /**

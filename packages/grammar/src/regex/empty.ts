@@ -1,3 +1,4 @@
+import { atOnce, type Work } from '../turns.js';
 import { hasByte } from './byte-set.js';
 import { NOTHING, type Regex, type Regexes } from './regexes.js';
 
@@ -11,21 +12,28 @@ export class Emptiness {
 
   /** False also where the search exceeds its bound of 1000 derivatives. */
   isEmpty(regex: Regex): boolean {
+    return this.known.get(regex) ?? atOnce(this.decide(regex));
+  }
+
+  /** `isEmpty` in parts. */
+  *decide(regex: Regex): Work<boolean> {
     if (regex === NOTHING) return true;
     const known = this.known.get(regex);
     if (known !== undefined) return known;
-    const empty = this.regexes.hasLogic(regex) && (this.isEmptyOfAnyNumber(regex) || !this.reaches(regex));
+    const empty =
+      this.regexes.hasLogic(regex) &&
+      ((yield* this.isEmptyOfAnyNumber(regex)) || !(yield* this.reaches(regex)));
     this.known.set(regex, empty);
     return empty;
   }
 
   /** Whether nothing would match even if every number were a multiple. */
-  private isEmptyOfAnyNumber(regex: Regex): boolean {
+  private *isEmptyOfAnyNumber(regex: Regex): Work<boolean> {
     const others = this.regexes.withoutMultiples(regex);
-    return others !== regex && this.isEmpty(others);
+    return others !== regex && (yield* this.decide(others));
   }
 
-  private reaches(start: Regex): boolean {
+  private *reaches(start: Regex): Work<boolean> {
     const parents = new Map<Regex, Regex>([[start, NOTHING]]);
     const open = [start];
     for (let at = open.pop(); at !== undefined; at = open.pop()) {
@@ -34,8 +42,9 @@ export class Emptiness {
         for (let on = at; on !== NOTHING; on = parents.get(on) ?? NOTHING) this.known.set(on, false);
         return true;
       }
+      yield;
       for (const next of this.successors(at)) {
-        if (parents.has(next) || this.isEmptyOfAnyNumber(next)) continue;
+        if (parents.has(next) || (yield* this.isEmptyOfAnyNumber(next))) continue;
         parents.set(next, at);
         open.push(next);
       }

@@ -1,5 +1,16 @@
 import { GrammarError } from '../error.js';
-import { complement, DIGITS, LINE_ENDS, MAX_POINT, normalise, property, SPACE, WORD } from './points.js';
+import type { Work } from '../turns.js';
+import {
+  complement,
+  DIGITS,
+  findProperty,
+  LINE_ENDS,
+  MAX_POINT,
+  normalise,
+  property,
+  SPACE,
+  WORD,
+} from './points.js';
 import type { Range } from './utf8.js';
 
 /** A parsed regular expression over characters. */
@@ -10,6 +21,7 @@ export type Pattern =
   | { readonly kind: 'start' | 'end' };
 
 const MAX_DEPTH = 100;
+const MAX_LENGTH = 32_768;
 const CONTROLS: Record<string, number> = { n: 10, r: 13, t: 9, v: 11, f: 12, '0': 0 };
 const CLASSES: Record<string, readonly Range[]> = {
   d: DIGITS,
@@ -21,9 +33,15 @@ const CLASSES: Record<string, readonly Range[]> = {
 };
 
 /** ECMA-262 patterns without lookaround, backreferences and word boundaries: these are refused by name. */
-export function parsePattern(source: string): Pattern {
-  const parser = new Parser([...source]);
-  return parser.whole();
+export function* parsePattern(source: string): Work<Pattern> {
+  if (source.length > MAX_LENGTH)
+    throw new GrammarError(
+      'TOO_COMPLEX',
+      '',
+      `a regular expression of ${source.length} characters; the bound is ${MAX_LENGTH}`,
+    );
+  for (const [, name = ''] of source.matchAll(/\\[pP]\{([^}]*)\}/g)) yield* findProperty(name);
+  return new Parser([...source]).whole();
 }
 
 class Parser {
@@ -66,6 +84,7 @@ class Parser {
     if (this.take('*')) return [0, Infinity];
     if (this.take('+')) return [1, Infinity];
     if (this.take('?')) return [0, 1];
+    if (this.peek() !== '{') return undefined;
     const match = /^\{(\d+)(,(\d*))?\}/.exec(this.chars.slice(this.at, this.at + 40).join(''));
     if (!match) return undefined;
     this.at += match[0].length;

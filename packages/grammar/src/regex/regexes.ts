@@ -1,4 +1,5 @@
 import { GrammarError } from '../error.js';
+import { atOnce, type Work } from '../turns.js';
 import { addAll, type ByteSet, byteRange, hasByte, isEmptySet } from './byte-set.js';
 import { Transitions } from './transitions.js';
 
@@ -31,6 +32,7 @@ interface Node {
 
 const MAX_NODES = 1_000_000;
 const MAX_PARTS = 2_000;
+const PART = 256; // bytes of a text: a fraction of a millisecond
 
 /**
  * Regular expressions over bytes with lazily built Brzozowski derivatives (Brzozowski 1964; Owens, Reppy, Turon 2009).
@@ -42,10 +44,11 @@ export class Regexes {
   private readonly ids: Map<string, Regex>;
   private readonly logic: number[];
   private readonly leasts: number[];
-  private readonly spans: (number | undefined)[] = [];
+  private readonly spans = new Map<Regex, number>();
   private readonly relaxed = new Map<Regex, Regex>();
   private readonly cutSets: (ByteSet | undefined)[];
   private readonly derivatives: Transitions;
+  private readonly single: (Regex | undefined)[];
 
   /** @param base all that it knows is known at once, under the same ids */
   constructor(base?: Regexes) {
@@ -55,6 +58,7 @@ export class Regexes {
     this.leasts = [...(base?.leasts ?? [])];
     this.cutSets = [...(base?.cutSets ?? [])];
     this.derivatives = new Transitions(base?.derivatives);
+    this.single = [...(base?.single ?? [])];
     if (base) return;
     this.intern('0', { kind: Kind.Nothing, nullable: false, parts: [], min: 0, max: 0 });
     this.intern('1', { kind: Kind.Empty, nullable: true, parts: [], min: 0, max: 0 });
@@ -81,7 +85,11 @@ export class Regexes {
   }
 
   byte(value: number): Regex {
-    return this.bytes(byteRange(value, value));
+    const known = this.single[value];
+    if (known !== undefined) return known;
+    const regex = this.bytes(byteRange(value, value));
+    this.single[value] = regex;
+    return regex;
   }
 
   range(low: number, high: number): Regex {
@@ -90,7 +98,18 @@ export class Regexes {
 
   /** The UTF-8 bytes of a text. */
   text(text: string): Regex {
-    return this.sequence([...new TextEncoder().encode(text)].map((byte) => this.byte(byte)));
+    return atOnce(this.spell(text));
+  }
+
+  /** `text` in parts. */
+  *spell(text: string): Work<Regex> {
+    const bytes = new TextEncoder().encode(text);
+    let regex = EMPTY;
+    for (let i = bytes.length - 1; i >= 0; i--) {
+      regex = this.concat(this.byte(bytes[i] as number), regex);
+      if (i % PART === 0 && i > 0) yield;
+    }
+    return regex;
   }
 
   sequence(parts: readonly Regex[]): Regex {
@@ -102,8 +121,7 @@ export class Regexes {
     if (head === EMPTY) return tail;
     if (tail === EMPTY) return head;
     const node = this.at(head);
-    if (node.kind === Kind.Concat)
-      return this.concat(node.parts[0] as Regex, this.concat(node.parts[1] as Regex, tail));
+    if (node.kind === Kind.Concat) return this.sequence([...this.spine(head), tail]);
     const nullable = node.nullable && this.nullable(tail);
     return this.intern(`.${head},${tail}`, {
       kind: Kind.Concat,
@@ -166,11 +184,10 @@ export class Regexes {
    * complements stay as they are.
    */
   withoutMultiples(regex: Regex): Regex {
-    const known = this.relaxed.get(regex);
-    if (known !== undefined) return known;
-    const found = this.relax(this.at(regex), regex);
-    this.relaxed.set(regex, found);
-    return found;
+    const single = (part: Regex) => this.relax(this.at(part), part);
+    return this.fold(regex, this.relaxed, single, (front, rest) =>
+      this.concat(this.withoutMultiples(front), rest),
+    );
   }
 
   private relax({ kind, parts, min, max }: Node, regex: Regex): Regex {
@@ -178,8 +195,6 @@ export class Regexes {
     switch (kind) {
       case Kind.Multiple:
         return this.many(this.or(this.range(0x30, 0x39), this.byte(0x2e)));
-      case Kind.Concat:
-        return this.sequence(relaxed());
       case Kind.Or:
         return this.or(...relaxed());
       case Kind.And:
@@ -216,6 +231,44 @@ export class Regexes {
     return kind === Kind.Concat ? [parts[0] as Regex, parts[1] as Regex] : [regex, EMPTY];
   }
 
+  /** The parts of a sequence, however long; otherwise the expression itself. */
+  spine(regex: Regex): Regex[] {
+    const parts: Regex[] = [];
+    let at = regex;
+    for (let node = this.at(at); node.kind === Kind.Concat; node = this.at(at)) {
+      parts.push(node.parts[0] as Regex);
+      at = node.parts[1] as Regex;
+    }
+    parts.push(at);
+    return parts;
+  }
+
+  /**
+   * A value of a sequence from those of its parts, from its end on, and of all its ends: without recursion, because
+   * sequences may be long.
+   */
+  fold<Value>(
+    regex: Regex,
+    known: Map<Regex, Value>,
+    single: (part: Regex) => Value,
+    join: (front: Regex, rest: Value, tail: Regex) => Value,
+  ): Value {
+    const open: Regex[] = [];
+    let at = regex;
+    while (!known.has(at) && this.at(at).kind === Kind.Concat) {
+      open.push(at);
+      at = this.split(at)[1];
+    }
+    let value = known.get(at) ?? single(at);
+    known.set(at, value);
+    for (let sequence = open.pop(); sequence !== undefined; sequence = open.pop()) {
+      const [front, tail] = this.split(sequence);
+      value = join(front, value, tail);
+      known.set(sequence, value);
+    }
+    return value;
+  }
+
   /** What a repetition repeats, and how often; undefined for other expressions. */
   repeated(regex: Regex): { unit: Regex; min: number; max: number } | undefined {
     const { kind, parts, min, max } = this.at(regex);
@@ -229,11 +282,22 @@ export class Regexes {
     const { kind, set, parts } = this.at(regex);
     let cuts = set ? changes(set) : new Uint32Array(8);
     if (kind === Kind.Multiple) cuts = byteRange(0x2e, 0x3a);
-    else if (kind === Kind.Concat && !this.nullable(parts[0] as Regex)) cuts = this.cuts(parts[0] as Regex);
+    else if (kind === Kind.Concat) for (const part of this.fronts(regex)) addAll(cuts, this.cuts(part));
     else if (parts.length === 1) cuts = this.cuts(parts[0] as Regex);
     else for (const part of parts) addAll(cuts, this.cuts(part));
     this.cutSets[regex] = cuts;
     return cuts;
+  }
+
+  /** The parts of a sequence with which its text may begin. */
+  private fronts(regex: Regex): Regex[] {
+    const fronts: Regex[] = [];
+    let at = regex;
+    for (let [first, rest] = this.split(at); ; [first, rest] = this.split(at)) {
+      fronts.push(first);
+      if (rest === EMPTY || !this.nullable(first)) return fronts;
+      at = rest;
+    }
   }
 
   /** True if intersections or complements occur: the expression may match nothing without being NOTHING. */
@@ -248,9 +312,11 @@ export class Regexes {
 
   /** True if the expression has no repetition: it matches finitely many texts. */
   isFinite(regex: Regex): boolean {
-    const { kind, parts } = this.at(regex);
-    if (kind === Kind.Not || kind === Kind.Repeat || kind === Kind.Multiple) return false;
-    return parts.every((part) => this.isFinite(part));
+    return this.spine(regex).every((part) => {
+      const { kind, parts } = this.at(part);
+      if (kind === Kind.Not || kind === Kind.Repeat || kind === Kind.Multiple) return false;
+      return parts.every((inner) => this.isFinite(inner));
+    });
   }
 
   /** The parts of an intersection; otherwise the expression itself. */
@@ -272,11 +338,10 @@ export class Regexes {
 
   /** The longest way to an end that a text may meet: its shortest rest has at most so many bytes. Infinity: not known. */
   span(regex: Regex): number {
-    const known = this.spans[regex];
-    if (known !== undefined) return known;
-    const span = this.findSpan(regex);
-    this.spans[regex] = span;
-    return span;
+    const single = (part: Regex) => this.findSpan(part);
+    return this.fold(regex, this.spans, single, (front, rest, tail) =>
+      Math.max(this.span(front) + this.least(tail), rest),
+    );
   }
 
   /** The excluded expression of a complement. */
@@ -287,15 +352,13 @@ export class Regexes {
 
   private findSpan(regex: Regex): number {
     const { kind, parts, min } = this.at(regex);
-    const [first = EMPTY, second = EMPTY] = parts;
+    const [first = EMPTY] = parts;
     switch (kind) {
       case Kind.Nothing:
       case Kind.Empty:
         return 0;
       case Kind.Bytes:
         return 1;
-      case Kind.Concat:
-        return Math.max(this.span(first) + this.least(second), this.span(second));
       case Kind.Or:
         return Math.max(...parts.map((part) => this.span(part)));
       case Kind.Repeat:
@@ -312,17 +375,15 @@ export class Regexes {
 
   private compute(regex: Regex, byte: number): Regex {
     const { kind, parts, set, min, max } = this.at(regex);
-    const [first = NOTHING, second = NOTHING] = parts;
+    const [first = NOTHING] = parts;
     switch (kind) {
       case Kind.Nothing:
       case Kind.Empty:
         return NOTHING;
       case Kind.Bytes:
         return set && hasByte(set, byte) ? EMPTY : NOTHING;
-      case Kind.Concat: {
-        const rest = this.concat(this.derive(first, byte), second);
-        return this.nullable(first) ? this.or(rest, this.derive(second, byte)) : rest;
-      }
+      case Kind.Concat:
+        return this.deriveSequence(regex, byte);
       case Kind.Or:
         return this.or(...parts.map((part) => this.derive(part, byte)));
       case Kind.And:
@@ -333,6 +394,16 @@ export class Regexes {
         return this.concat(this.derive(first, byte), this.repeat(first, Math.max(0, min - 1), max - 1));
       case Kind.Multiple:
         return this.nextMultiple(regex, byte, min, max);
+    }
+  }
+
+  private deriveSequence(regex: Regex, byte: number): Regex {
+    const choices: Regex[] = [];
+    let at = regex;
+    for (let [first, rest] = this.split(at); ; [first, rest] = this.split(at)) {
+      choices.push(this.concat(this.derive(first, byte), rest));
+      if (rest === EMPTY || !this.nullable(first)) return this.or(...choices);
+      at = rest;
     }
   }
 

@@ -1,5 +1,6 @@
 import { NOTHING, type Regex } from '../regex/regexes.js';
 import { DONE, type Rule, type Term, Terms } from '../terms/terms.js';
+import type { Work } from '../turns.js';
 import { ArrayRules } from './arrays.js';
 import type { Conjunction, Flat } from './flat.js';
 import { Type } from './json.js';
@@ -25,11 +26,12 @@ export class Builder implements Values {
   private readonly whiteSpace: WhiteSpace;
   private readonly space: Regex;
   private readonly rules = new Map<string, Rule>();
+  private readonly flats = new Map<Flat, Term>();
 
   constructor(
     readonly model: Model,
     { whiteSpace = 'single', keyOrder = 'schema' }: Spelling,
-    readonly terms = new Terms(model.strings.regexes),
+    readonly terms = new Terms(model.strings.regexes, model.strings.emptiness),
   ) {
     const { regexes } = model.strings;
     this.whiteSpace = whiteSpace;
@@ -47,6 +49,15 @@ export class Builder implements Values {
       comma: between(','),
       colon: between(':'),
     };
+  }
+
+  /** Builds the terms of all values that the schema can meet, in parts. */
+  *prepare(): Work<void> {
+    for (const ids of this.model.met)
+      for (const flat of this.model.alternatives(ids)) {
+        this.flat(flat);
+        yield;
+      }
   }
 
   root(): Term {
@@ -69,6 +80,14 @@ export class Builder implements Values {
   }
 
   private flat(flat: Flat): Term {
+    const known = this.flats.get(flat);
+    if (known !== undefined) return known;
+    const term = this.build(flat);
+    this.flats.set(flat, term);
+    return term;
+  }
+
+  private build(flat: Flat): Term {
     const leaves = this.model.leaves.regex(flat);
     const choices: Term[] = leaves === NOTHING ? [] : [this.terms.match(leaves, DONE)];
     if (!flat.values && flat.types & Type.array && this.model.isPossibleArray(flat))

@@ -1,4 +1,5 @@
 import { Grammar } from '../grammar.js';
+import { atOnce, type Work } from '../turns.js';
 import { Builder, type WhiteSpace } from './builder.js';
 import { Model } from './model.js';
 import type { KeyOrder } from './values.js';
@@ -25,7 +26,13 @@ export interface SchemaOptions {
  * TOO_COMPLEX tell other faults.
  */
 export function compileSchema(schema: unknown, options: SchemaOptions = {}): Grammar {
-  const model = new Model(schema, options);
+  return atOnce(schemaWork(schema, options));
+}
+
+/** `compileSchema` in parts. */
+export function* schemaWork(schema: unknown, options: SchemaOptions): Work<Grammar> {
+  const model = yield* Model.read(schema, options);
   const builder = new Builder(model, options);
+  yield* builder.prepare();
   return new Grammar(builder.terms, builder.root(), model.notices);
 }

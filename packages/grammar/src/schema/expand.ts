@@ -1,4 +1,5 @@
 import { GrammarError } from '../error.js';
+import type { Work } from '../turns.js';
 import type { Document, Place } from './document.js';
 import { anything, type Conjunction, type Flat, intersect } from './flat.js';
 import { hasParts, isObject, type Json, type JsonObject } from './json.js';
@@ -6,6 +7,7 @@ import { invalid, type KeywordOptions, readKeywords, refuse } from './keywords.j
 import { negate, notTypes } from './negate.js';
 
 const MAX_ALTERNATIVES = 2_000;
+const MAX_EXCLUSIVE = 200;
 const MAX_DEPTH = 100;
 const nothing: Flat = { ...anything, types: 0 };
 
@@ -19,6 +21,8 @@ export class Cycle extends GrammarError {
 /** Turns schemas into alternatives without combinators (a disjunctive normal form, one level deep). */
 export class Expansion {
   private readonly known = new Map<number, readonly Flat[]>();
+  private readonly keywords = new Map<number, Flat>();
+  private readonly prepared = new Set<number>();
   private readonly open = new Set<number>();
   private readonly negations = new Map<number, Place>();
 
@@ -33,6 +37,51 @@ export class Expansion {
       (all, id) => cross(all, this.place(this.document.at(id)), this.document.at(id).pointer),
       [anything],
     );
+  }
+
+  /** Expands a place and all that it combines, the innermost first, in parts. Faults wait for the expansion itself. */
+  *prepare(id: number): Work<void> {
+    if (this.prepared.has(id)) return;
+    this.prepared.add(id);
+    try {
+      yield* this.prepareParts(this.document.at(id));
+    } catch (error) {
+      if (!(error instanceof GrammarError)) throw error;
+    }
+  }
+
+  private *prepareParts(place: Place): Work<void> {
+    const { schema } = place;
+    if (typeof schema === 'boolean') return;
+    this.own(place);
+    yield;
+    if (typeof schema.$ref === 'string') yield* this.prepare(this.document.resolve(place, schema.$ref).id);
+    for (const key of ['allOf', 'anyOf', 'oneOf'])
+      for (const item of this.schemas(place, schema, key)) yield* this.prepare(item.id);
+    for (const key of ['if', 'then', 'else'])
+      if (schema[key] !== undefined) yield* this.prepare(this.document.child(place, schema[key], key).id);
+    yield* this.compareAll(this.schemas(place, schema, 'oneOf'));
+    this.place(place);
+    yield;
+  }
+
+  /** Which alternatives overlap: kept by whoever answers. */
+  private *compareAll(items: readonly Place[]): Work<void> {
+    if (items.length > MAX_EXCLUSIVE) return;
+    for (const [i, item] of items.entries())
+      for (const other of items.slice(i + 1)) {
+        this.disjoint(item, other);
+        yield;
+      }
+  }
+
+  private own(place: Place): Flat {
+    let flat = this.keywords.get(place.id);
+    if (!flat) {
+      flat = readKeywords(this.document, place, this.options);
+      this.keywords.set(place.id, flat);
+    }
+    return flat;
   }
 
   private place(place: Place): readonly Flat[] {
@@ -57,7 +106,7 @@ export class Expansion {
     if (schema.$ref !== undefined && typeof schema.$ref !== 'string')
       invalid(`${pointer}/$ref`, 'must be a text');
     if (typeof schema.$ref === 'string' && this.isOldReference()) return this.reference(place, schema.$ref);
-    let flats: readonly Flat[] = [readKeywords(this.document, place, this.options)];
+    let flats: readonly Flat[] = [this.own(place)];
     for (const factor of this.factors(place, schema)) flats = cross(flats, factor, pointer);
     return flats;
   }
@@ -106,11 +155,11 @@ export class Expansion {
   }
 
   private exactlyOne(place: Place, items: readonly Place[]): readonly Flat[] {
-    if (items.length > 200)
+    if (items.length > MAX_EXCLUSIVE)
       throw new GrammarError(
         'TOO_COMPLEX',
         `${place.pointer}/oneOf`,
-        `more than 200 alternatives (${items.length})`,
+        `more than ${MAX_EXCLUSIVE} alternatives (${items.length})`,
       );
     const flats: Flat[] = [];
     items.forEach((item, i) => {
@@ -178,7 +227,9 @@ export class Expansion {
 
   private list(place: Place, schema: JsonObject, key: string): readonly Json[] {
     const value = schema[key];
-    return Array.isArray(value) ? value : invalid(`${place.pointer}/${key}`, 'must be an array');
+    if (!Array.isArray(value)) return invalid(`${place.pointer}/${key}`, 'must be an array');
+    if (value.length > MAX_ALTERNATIVES) tooMany(`${place.pointer}/${key}`, value.length);
+    return value;
   }
 
   private schemas(place: Place, schema: JsonObject, key: string): Place[] {
@@ -199,7 +250,7 @@ function tooMany(pointer: string, count: number): never {
   throw new GrammarError(
     'TOO_COMPLEX',
     pointer || '/',
-    `the schema has ${count} alternatives here; the bound is ${MAX_ALTERNATIVES}. Use fewer nested anyOf, oneOf, if`,
+    `the schema has ${count} alternatives here; the bound is ${MAX_ALTERNATIVES}. Use fewer values, or fewer nested anyOf, oneOf, if`,
   );
 }
 

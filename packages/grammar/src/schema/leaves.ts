@@ -21,7 +21,9 @@ export class Leaves {
     const { regexes } = this.strings;
     if (flat.values)
       return regexes.or(
-        ...this.values(flat, flat.values).map((value) => regexes.text(stringifyJson(value)!)),
+        ...this.values(flat, flat.values).map((value) =>
+          typeof value === 'string' ? this.strings.literal(value) : regexes.text(stringifyJson(value)!),
+        ),
       );
     const choices: Regex[] = [];
     const constants = [null, true, false].filter(

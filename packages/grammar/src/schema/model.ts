@@ -1,5 +1,6 @@
 import { GrammarError } from '../error.js';
 import type { Regex } from '../regex/regexes.js';
+import { atOnce, type Work } from '../turns.js';
 import type { SchemaOptions } from './compile-schema.js';
 import { Document } from './document.js';
 import { Cycle, Expansion } from './expand.js';
@@ -9,8 +10,11 @@ import { refuse } from './keywords.js';
 import { Leaves } from './leaves.js';
 import { checkCounts, conjunction, type ObjectShape, shapeOf } from './shape.js';
 import { Strings } from './strings.js';
+import { learnTexts } from './texts.js';
 
 const MAX_CONJUNCTIONS = 20_000;
+
+type ModelOptions = Pick<SchemaOptions, 'unknownFormats'>;
 
 /** A schema, understood: which alternatives hold at each place, and which of them some value fits. */
 export class Model {
@@ -18,6 +22,8 @@ export class Model {
   readonly root: Conjunction;
   /** What the schema says that is not enforced. */
   readonly notices = new Set<string>();
+  /** All that a value can meet. */
+  readonly met: Conjunction[] = [];
   private readonly expansion: Expansion;
   private readonly shapes = new Map<Flat, ObjectShape>();
   private readonly flats = new Map<string, readonly Flat[]>();
@@ -25,10 +31,10 @@ export class Model {
   private readonly open = new Set<string>();
   private guesses = 0;
 
-  constructor(
+  private constructor(
     schema: unknown,
-    { unknownFormats = 'ignore' }: Pick<SchemaOptions, 'unknownFormats'>,
-    readonly strings = new Strings(),
+    { unknownFormats = 'ignore' }: ModelOptions,
+    readonly strings: Strings,
   ) {
     this.leaves = new Leaves(strings);
     const document = new Document(schema);
@@ -39,7 +45,14 @@ export class Model {
       { unknownFormats, checkPattern, notice: (text) => this.notices.add(text) },
       (a, b) => !this.isPossible(conjunction([...a, ...b])),
     );
-    this.visitAll();
+  }
+
+  /** Reads a schema in parts; faults are thrown. */
+  static *read(schema: unknown, options: ModelOptions, strings = new Strings()): Work<Model> {
+    yield* learnTexts(strings, schema);
+    const model = new Model(schema, options, strings);
+    yield* model.visitAll();
+    return model;
   }
 
   alternatives(ids: Conjunction): readonly Flat[] {
@@ -53,9 +66,13 @@ export class Model {
   }
 
   shape(flat: Flat): ObjectShape {
+    return this.shapes.get(flat) ?? atOnce(this.readShape(flat));
+  }
+
+  private *readShape(flat: Flat): Work<ObjectShape> {
     let shape = this.shapes.get(flat);
     if (!shape) {
-      shape = shapeOf(this.strings, flat, this.keys(flat));
+      shape = yield* shapeOf(this.strings, flat, this.keys(flat));
       this.shapes.set(flat, shape);
     }
     return shape;
@@ -82,8 +99,12 @@ export class Model {
     }
     const guesses = this.guesses;
     this.open.add(key);
-    const isPossible = this.search(ids);
-    this.open.delete(key);
+    let isPossible: boolean;
+    try {
+      isPossible = this.search(ids);
+    } finally {
+      this.open.delete(key);
+    }
     if (isPossible || this.guesses === guesses || this.open.size === 0) this.fitting.set(key, isPossible);
     return isPossible;
   }
@@ -142,7 +163,7 @@ export class Model {
   }
 
   /** Reads every schema that a value can meet, so that what cannot be enforced is refused now. */
-  private visitAll(): void {
+  private *visitAll(): Work<void> {
     const seen = new Set<string>();
     const open: Conjunction[] = [this.root];
     for (let ids = open.pop(); ids; ids = open.pop()) {
@@ -155,12 +176,28 @@ export class Model {
           '/',
           `the schema has more than ${MAX_CONJUNCTIONS} combinations of schemas`,
         );
-      for (const flat of this.alternatives(ids)) if (!flat.values) this.visit(flat, open);
+      this.met.push(ids);
+      for (const id of ids) yield* this.expansion.prepare(id);
+      for (const flat of this.alternatives(ids)) {
+        if (!flat.values) yield* this.visit(flat, open);
+        yield;
+      }
     }
+    yield* this.decideAll();
     if (!this.isPossible(this.root)) throw new GrammarError('UNSATISFIABLE', '/', 'no value fits the schema');
   }
 
-  private visit(flat: Flat, open: Conjunction[]): void {
+  /** Which values are possible, the innermost first. */
+  private *decideAll(): Work<void> {
+    for (const ids of [...this.met].reverse()) {
+      for (const flat of this.alternatives(ids))
+        yield* this.strings.emptiness.decide(this.leaves.regex(flat));
+      this.isPossible(ids);
+      yield;
+    }
+  }
+
+  private *visit(flat: Flat, open: Conjunction[]): Work<void> {
     if (flat.types & Type.array) {
       if (flat.isUnique && flat.maxItems > 1)
         refuse(
@@ -170,7 +207,7 @@ export class Model {
       for (let i = 0; i <= this.prefixLength(flat) && i < flat.maxItems; i++) open.push(this.item(flat, i));
     }
     if (flat.types & Type.object) {
-      const shape = this.shape(flat);
+      const shape = yield* this.readShape(flat);
       checkCounts(flat, shape);
       open.push(...shape.named.values(), ...shape.others.map((other) => other.value));
     }

@@ -3,6 +3,7 @@ import { parsePattern } from '../regex/parse.js';
 import { complement } from '../regex/points.js';
 import type { Regex, Regexes } from '../regex/regexes.js';
 import { type Range, utf8 } from '../regex/utf8.js';
+import type { Work } from '../turns.js';
 import type { Flat } from './flat.js';
 import { Type } from './json.js';
 import type { Model } from './model.js';
@@ -20,36 +21,37 @@ export class PlainText {
   }
 
   /** Those in which none of `marks` comes. */
-  without(marks: readonly string[]): Regex {
+  *without(marks: readonly string[]): Work<Regex> {
     const { regexes, character } = this;
-    const texts = this.model
-      .alternatives(this.model.root)
-      .filter(({ types }) => (types & Type.string) !== 0)
-      .map((flat) => this.texts(flat));
+    const texts: Regex[] = [];
+    for (const flat of this.model.alternatives(this.model.root))
+      if (flat.types & Type.string) texts.push(yield* this.texts(flat));
     const any = regexes.many(character);
     const marked = marks.map((mark) => regexes.not(regexes.sequence([any, regexes.text(mark), any])));
     return regexes.and(regexes.or(...texts), ...marked);
   }
 
-  private texts(flat: Flat): Regex {
+  private *texts(flat: Flat): Work<Regex> {
     const { regexes, character, model } = this;
     const { values, excluded, minLength, maxLength, patterns, notPatterns } = flat;
     if (values)
       return regexes.or(
         ...values.filter((value) => isText(value) && model.leaves.allowsText(flat, value)).map(this.literal),
       );
+    const conditions: Regex[] = [];
+    for (const source of patterns) conditions.push(yield* this.matching(source));
+    for (const source of notPatterns) conditions.push(regexes.not(yield* this.matching(source)));
     return regexes.and(
       regexes.repeat(character, minLength, maxLength),
-      ...patterns.map((source) => this.matching(source)),
-      ...notPatterns.map((source) => regexes.not(this.matching(source))),
+      ...conditions,
       ...excluded.filter(isText).map((value) => regexes.not(this.literal(value))),
     );
   }
 
   private readonly literal = (value: unknown): Regex => this.regexes.text(value as string);
 
-  private matching(source: string): Regex {
+  private *matching(source: string): Work<Regex> {
     const spell = (ranges: readonly Range[]) => utf8(this.regexes, ranges);
-    return search(this.regexes, parsePattern(source), spell, this.character);
+    return yield* search(this.regexes, yield* parsePattern(source), spell, this.character);
   }
 }

@@ -1,6 +1,6 @@
 const DIGITS = '0123456789';
 const SMALL = 'abcdefghijklmnopqrstuvwxyz';
-const MOST_NESTED = 2;
+const MOST_NESTED = 3;
 
 /** Ranges of a class in the right order. */
 const ranges = [DIGITS, SMALL, SMALL.toUpperCase()]
@@ -22,12 +22,11 @@ function quantifier(): string {
 function alternatives(depth: number): string {
   const group = depth < MOST_NESTED ? `|\\((?:\\?:)?${alternatives(depth + 1)}\\)` : '';
   const atom = `(?:${CHARACTER}|\\.|${ESCAPES}|${SET}${group})`;
-  const sequence = `(?:[\\^$]|\\\\[bB]|${atom}(?:${quantifier()})?)*`;
-  return `${sequence}(?:\\|${sequence})*`;
+  return `(?:[|\\^$]|\\\\[bB]|${atom}(?:${quantifier()})?)*`;
 }
 
 /**
- * Regular expressions of ECMA-262 that every engine of it takes, with the flag u or without: groups nested up to two deep,
+ * Regular expressions of ECMA-262 that every engine of it takes, with the flag u or without: groups nested up to three deep,
  * no lookaround, no references.
  */
 export const regexPattern = (): string => alternatives(0);

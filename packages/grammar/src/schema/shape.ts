@@ -1,5 +1,6 @@
 import { GrammarError } from '../error.js';
 import type { Regex } from '../regex/regexes.js';
+import type { Work } from '../turns.js';
 import type { Conjunction, Flat, ObjectPart } from './flat.js';
 import { refuse } from './keywords.js';
 import type { Strings } from './strings.js';
@@ -19,7 +20,7 @@ export const conjunction = (ids: readonly (number | undefined)[]): Conjunction =
   [...new Set(ids.filter((id) => id !== undefined))].sort((a, b) => a - b);
 
 /** `content`: the expression of the characters of keys that propertyNames allows. */
-export function shapeOf(strings: Strings, flat: Flat, content: Regex): ObjectShape {
+export function* shapeOf(strings: Strings, flat: Flat, content: Regex): Work<ObjectShape> {
   const matches = (source: string, key: string) =>
     strings.matches(strings.matching(source), JSON.stringify(key).slice(1, -1));
   const names = new Set([...flat.objects.flatMap((part) => [...part.properties.keys()]), ...flat.required]);
@@ -31,7 +32,7 @@ export function shapeOf(strings: Strings, flat: Flat, content: Regex): ObjectSha
     );
     if (strings.matches(content, JSON.stringify(name).slice(1, -1))) named.set(name, conjunction(ids));
   }
-  return { named, others: otherKeys(strings, flat, names, content) };
+  return { named, others: yield* otherKeys(strings, flat, names, content) };
 }
 
 /** The schemas of a key's value: of `properties` and all matching patterns, or else `additionalProperties`. */
@@ -45,12 +46,12 @@ function schemasOf(
 }
 
 /** One class for each set of patterns that a key can match. */
-function otherKeys(
+function* otherKeys(
   strings: Strings,
   flat: Flat,
   names: ReadonlySet<string>,
   content: Regex,
-): ObjectShape['others'] {
+): Work<ObjectShape['others']> {
   const { regexes } = strings;
   const sources = [...new Set(flat.objects.flatMap((part) => part.patterns.map((rule) => rule.source)))];
   if (sources.length > MAX_PATTERNS)
@@ -70,7 +71,7 @@ function otherKeys(
       return matched.includes(source) ? regex : regexes.not(regex);
     });
     const key = regexes.and(content, named, ...conditions);
-    if (strings.emptiness.isEmpty(key)) continue;
+    if (yield* strings.emptiness.decide(key)) continue;
     const value = flat.objects.flatMap((part) =>
       schemasOf(part, undefined, (source) => matched.includes(source)),
     );

@@ -4,7 +4,7 @@ import { parsePattern } from '../regex/parse.js';
 import { complement, normalise } from '../regex/points.js';
 import { NOTHING, type Regex, Regexes } from '../regex/regexes.js';
 import { type Range, utf8 } from '../regex/utf8.js';
-import { inTurns } from '../turns.js';
+import { atOnce, inTurns, type Work } from '../turns.js';
 
 /** Characters that JSON strings hold only as escapes. */
 const ESCAPED: Range[] = [
@@ -54,8 +54,7 @@ function* makeCharacters(): Generator<void, Characters> {
 }
 
 function knownCharacters(): Characters {
-  if (!characters) for (const _ of makeCharacters());
-  return characters as Characters;
+  return characters ?? atOnce(makeCharacters());
 }
 
 /**
@@ -75,19 +74,33 @@ export class Strings {
   readonly free = this.base.free;
   readonly quote = this.base.quote;
   private readonly patterns = new Map<string, Regex>();
+  private readonly literals = new Map<string, Regex>();
   private readonly spelled = new Map<string, Regex>();
 
   /** JSON.stringify(text). */
   literal(text: string): Regex {
-    return this.regexes.text(JSON.stringify(text));
+    return this.literals.get(text) ?? atOnce(this.spellLiteral(text));
+  }
+
+  /** `literal` in parts. */
+  *spellLiteral(text: string): Work<Regex> {
+    const regex = yield* this.regexes.spell(JSON.stringify(text));
+    this.literals.set(text, regex);
+    return regex;
   }
 
   /** The content of canonical strings in which `source` (ECMA-262) matches somewhere. */
   matching(source: string): Regex {
+    return atOnce(this.match(source));
+  }
+
+  /** `matching` in parts. */
+  *match(source: string): Work<Regex> {
     const known = this.patterns.get(source);
     if (known !== undefined) return known;
     const spell = (ranges: readonly Range[]) => this.spell(ranges);
-    const regex = search(this.regexes, parsePattern(source), spell, this.canonical);
+    const pattern = yield* parsePattern(source);
+    const regex = yield* search(this.regexes, pattern, spell, this.canonical);
     this.patterns.set(source, regex);
     return regex;
   }

@@ -1,6 +1,6 @@
 import { GrammarError } from '../error.js';
 import { addAll, type ByteSet, byteRange, hasByte } from '../regex/byte-set.js';
-import { Emptiness } from '../regex/empty.js';
+import type { Emptiness } from '../regex/empty.js';
 import { EMPTY, NOTHING, type Regex } from '../regex/regexes.js';
 import { Transitions } from '../regex/transitions.js';
 import { DONE, idOf, isRule, type Term, type Terms } from './terms.js';
@@ -31,7 +31,7 @@ export class Automaton {
     readonly terms: Terms,
     root: Term,
   ) {
-    this.emptiness = new Emptiness(terms.regexes);
+    this.emptiness = terms.emptiness;
     this.start = this.make([{ regex: EMPTY, tail: root }]);
   }
 

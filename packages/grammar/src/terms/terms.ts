@@ -1,3 +1,4 @@
+import { Emptiness } from '../regex/empty.js';
 import { NOTHING, type Regex, type Regexes } from '../regex/regexes.js';
 
 /** An id of a rest of a text: a sequence of regular expressions and rules, or a choice of such. */
@@ -22,7 +23,10 @@ export class Terms {
   private readonly unions = new Map<string, Term>();
   private readonly bodies: (Term | (() => Term))[] = [];
 
-  constructor(readonly regexes: Regexes) {}
+  constructor(
+    readonly regexes: Regexes,
+    readonly emptiness = new Emptiness(regexes),
+  ) {}
 
   rule(body: () => Term): Rule {
     return this.bodies.push(body) - 1;

@@ -7,11 +7,17 @@ import { SamplingError, type SamplingOptions } from '../sampling/index.js';
 import type { TokenLogprobs } from '../sampling/logprobs.js';
 import { samplingSchema } from '../sampling/options.js';
 import { needSpeculateOptions, type SpeculateOptions } from '../speculation/speculate-options.js';
-import { type StructuredOptions, structuredSchema, structureOf } from '../structured/options.js';
+import {
+  type SchemaRules,
+  type StructuredOptions,
+  schemaRulesSchema,
+  structuredSchema,
+  structureOf,
+} from '../structured/options.js';
 import { type ToolOptions, toolSchema } from './tool-options.js';
 
 /** Options of a generation. Sampling options and defaults: see `Sampler`. */
-export interface GenerateOptions extends SamplingOptions, StructuredOptions {
+export interface GenerateOptions extends SamplingOptions, StructuredOptions, SchemaRules {
   /** Most tokens to generate; 0 only computes the prompt. Default: until the model ends or the context is full. */
   maxTokens?: number | undefined;
   /** The text ends before the first occurrence of any of these strings. */
@@ -123,6 +129,7 @@ export const generateSchema = {
     absent: 'none',
   },
   ...structuredSchema,
+  ...schemaRulesSchema,
   ...samplingSchema,
 } as const satisfies Schema<GenerateOptions>;
 

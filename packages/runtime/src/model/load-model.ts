@@ -40,6 +40,7 @@ export async function loadModel(pathOrId: ModelLocator, options: LoadOptions = {
       plan,
       owned,
       loadMs,
+      onNotice: resolved.onNotice,
       ...loaded,
     };
     return new Model(parts);

@@ -20,6 +20,7 @@ import {
 import { Generation } from '../generation/generation.js';
 import type { GenerationSource, Prompt } from '../generation/generation-source.js';
 import { namedTools } from '../generation/tool-options.js';
+import type { NoticeListener } from '../notice.js';
 import type { DraftSource, DraftTarget } from '../speculation/draft-source.js';
 import { needSameVocabulary } from '../speculation/same-vocabulary.js';
 import {
@@ -51,6 +52,7 @@ export interface ModelParts {
   readonly loadMs: number;
   /** Backends to dispose with the model. */
   readonly owned: readonly Backend[];
+  readonly onNotice?: NoticeListener;
 }
 
 /**
@@ -86,7 +88,7 @@ export class Model {
     this.profile = weights.backend.profile;
     this.plan = parts.plan;
     this.loadMs = parts.loadMs;
-    this.grammars = new Grammars(parts.tokenizer, weights.config.vocabulary);
+    this.grammars = new Grammars(parts.tokenizer, weights.config.vocabulary, parts.onNotice);
   }
 
   /** Tokens of context. */

@@ -123,6 +123,8 @@ function resolveBias(
   vocabSize = Number.POSITIVE_INFINITY,
 ): Map<number, number> {
   const entries = bias instanceof Map ? [...bias] : Object.entries(bias);
+  if (entries.length >= vocabSize && entries.every(([, value]) => value === Number.NEGATIVE_INFINITY))
+    throw badBias('logitBias', `-Infinity for all ${vocabSize} tokens`, 'finite for at least one');
   return new Map(
     entries.map(([key, value]) => {
       const id = Number(key);

@@ -31,6 +31,14 @@ export class Constraint {
     return free ? undefined : this.bits.subarray(0, size);
   }
 
+  /** The tokens that may come next; empty where every token may. */
+  allowedTokens(): number[] {
+    const found: number[] = [];
+    for (const [at, word] of (this.masks() ?? []).entries())
+      for (let bit = 0; bit < 32; bit++) if ((word >>> bit) & 1) found.push(at * 32 + bit);
+    return found;
+  }
+
   /** The logits, with -Infinity for tokens that may not come next; a copy where there are such tokens. */
   masked(logits: Float32Array): Float32Array {
     const bits = this.masks();

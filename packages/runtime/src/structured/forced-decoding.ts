@@ -20,11 +20,18 @@ export class ForcedDecoding implements Decoding {
   }
 
   async next(ids: readonly number[], most: number): Promise<readonly number[]> {
-    const forced = this.constraint.forced(most - 1);
+    const forced = this.unbiased(this.constraint.forced(most - 1));
     if (forced.length === 0) return this.chosen.next(ids, most);
     for (const token of forced) this.choice.accept(token);
     const found = await this.chosen.next([...ids, ...forced], most - forced.length);
     return [...forced, ...found];
+  }
+
+  /** Those before the first that `logitBias` forbids: others may spell the same text. */
+  private unbiased(tokens: readonly number[]): readonly number[] {
+    const { adjustment } = this.choice;
+    const first = tokens.findIndex((token) => adjustment?.bias.get(token) === Number.NEGATIVE_INFINITY);
+    return first < 0 ? tokens : tokens.slice(0, first);
   }
 
   close(): void {

@@ -1,22 +1,19 @@
-import { setImmediate } from 'node:timers/promises';
 import {
-  compileChoices,
-  compileGbnf,
-  compileRegex,
-  compileSchema,
-  compileStructure,
+  compileInTurns,
   type Grammar,
-  prepareSchemas,
+  type GrammarSource,
+  type SchemaOptions,
   type Structure,
   stringifyJson,
   Vocabulary,
 } from '@quern/grammar';
 import { badOption, RuntimeError } from '../error.js';
+import { giveNotice, type NoticeListener } from '../notice.js';
 import type { Tokenizer } from '../tokenizer/index.js';
 import { Constraint } from './constraint.js';
 import { jsonSchemaOf } from './json-schema.js';
 import { type LazyGrammar, LazyMatcher, type Trigger } from './lazy-matcher.js';
-import { type StructuredOptions, structureOf } from './options.js';
+import { type SchemaRules, type StructuredOptions, structureOf } from './options.js';
 import type { TokenMatcher } from './token-matcher.js';
 
 /** Most compiled grammars of a model. */
@@ -40,9 +37,10 @@ export interface CallsRules {
   readonly marks: ReadonlySet<number>;
 }
 
-/** The grammars of a model's calls. Compiled ones are kept, the most recently used. */
+/** The grammars of a model's calls. Compiled ones are kept by their content, the most recently used. */
 export class Grammars {
-  private readonly compiled = new Map<string, Grammar>();
+  private readonly compiled = new Map<string, Promise<Grammar>>();
+  private readonly given = new Set<string>();
   /** By their marks. */
   private readonly vocabularies = new Map<string, Promise<Vocabulary>>();
 
@@ -50,6 +48,7 @@ export class Grammars {
   constructor(
     private readonly tokenizer: Tokenizer | undefined,
     private readonly vocabulary: number,
+    private readonly onNotice?: NoticeListener,
   ) {}
 
   /**
@@ -57,66 +56,101 @@ export class Grammars {
    * @throws RuntimeError BAD_OPTION, BAD_GRAMMAR (what is wrong or not supported, and where), NO_TOKENIZER
    */
   async constraint(
-    options: StructuredOptions & { readonly logprobs?: number | undefined },
+    options: StructuredOptions & SchemaRules & { readonly logprobs?: number | undefined },
     calls?: CallsRules,
   ): Promise<Constraint | undefined> {
     const matcher = await this.matcher(options, calls);
     return matcher && new Constraint(matcher, options.logprobs === undefined);
   }
 
-  private async matcher(options: StructuredOptions, calls?: CallsRules): Promise<TokenMatcher | undefined> {
+  private async matcher(
+    options: StructuredOptions & SchemaRules,
+    calls?: CallsRules,
+  ): Promise<TokenMatcher | undefined> {
     const name = structureOf(options);
-    if (calls || name === 'schema') await prepareSchemas();
-    if (calls) return this.callsMatcher(calls);
-    return name && this.grammar(name, options[name]).matcher(await this.vocabularyOf(name, noMarks));
+    if (calls) return this.callsMatcher(calls, options);
+    if (!name) return undefined;
+    const grammar = await this.grammar(name, options);
+    this.notice(grammar, name, options);
+    return grammar.matcher(await this.vocabularyOf(name, noMarks));
   }
 
-  private async callsMatcher({ structure, parts, marks }: CallsRules): Promise<TokenMatcher> {
+  private async callsMatcher(
+    { structure, parts, marks }: CallsRules,
+    rules: SchemaRules,
+  ): Promise<TokenMatcher> {
     if ('whole' in structure) {
-      const grammar = this.calls(structure.whole, parts);
+      const grammar = await this.calls(structure.whole, parts, rules);
       return grammar.matcher(await this.vocabularyOf('toolChoice', marks));
     }
     const { triggers, ...lazy } = structure.lazy;
     const compiled = [];
     for (const trigger of triggers)
-      compiled.push({ ...trigger, behind: await this.each(trigger.behind, parts) });
+      compiled.push({ ...trigger, behind: await this.each(trigger.behind, parts, rules) });
     return new LazyMatcher({ ...lazy, triggers: compiled }, await this.vocabularyOf('tools', marks));
   }
 
-  /** Compiled one by one, with turns of the event loop between. */
   private async each(
     structures: ReadonlyMap<string, Structure>,
     parts: CallsRules['parts'],
+    rules: SchemaRules,
   ): Promise<Map<string, Grammar>> {
     const compiled = new Map<string, Grammar>();
-    for (const [key, structure] of structures) {
-      compiled.set(key, this.calls(structure, parts));
-      await setImmediate();
-    }
+    for (const [key, structure] of structures) compiled.set(key, await this.calls(structure, parts, rules));
     return compiled;
   }
 
-  private grammar(name: keyof StructuredOptions, value: unknown): Grammar {
-    if (name === 'grammar' && typeof value !== 'string') return value as Grammar;
-    return this.kept(name, name === 'schema' ? jsonSchemaOf(value as never) : value);
+  private async grammar(
+    name: keyof StructuredOptions,
+    options: StructuredOptions & SchemaRules,
+  ): Promise<Grammar> {
+    const { schema, regex, choices, grammar } = options;
+    if (schema !== undefined) return this.kept(name, { schema: jsonSchemaOf(schema) }, options);
+    if (regex !== undefined) return this.kept(name, { regex });
+    if (choices !== undefined) return this.kept(name, { choices });
+    return typeof grammar === 'string' ? this.kept(name, { gbnf: grammar }) : (grammar as Grammar);
   }
 
-  private calls(structure: Structure, parts: CallsRules['parts']): Grammar {
+  private async calls(
+    structure: Structure,
+    parts: CallsRules['parts'],
+    rules: SchemaRules,
+  ): Promise<Grammar> {
     try {
-      return this.kept('tools', structure);
+      const grammar = await this.kept('tools', { structure }, rules);
+      this.notice(grammar, 'tools', rules);
+      return grammar;
     } catch (error) {
-      for (const [tool, part] of parts) compile('tools', part, `tools, '${tool}'`); // the one at fault is named
+      for (const [tool, part] of parts) await compile({ structure: part }, rules, `tools, '${tool}'`); // names the one at fault
       throw error;
     }
   }
 
-  private kept(name: GrammarSource, source: unknown): Grammar {
-    const key = `${name} ${asJson(name, source)}`;
-    const known = this.compiled.get(key) ?? compile(name, source, name);
+  /** Calls that come while the same is being compiled wait for it. */
+  private kept(
+    name: string,
+    source: GrammarSource,
+    { keyOrder, unknownFormats }: SchemaRules = {},
+  ): Promise<Grammar> {
+    const key = `${name} ${keyOrder} ${unknownFormats} ${asJson(name, source)}`;
+    const known = this.compiled.get(key) ?? compile(source, { keyOrder, unknownFormats }, name);
     this.compiled.delete(key);
     this.compiled.set(key, known);
+    known.catch(() => this.compiled.delete(key));
     if (this.compiled.size > mostGrammars) this.compiled.delete(this.compiled.keys().next().value!);
     return known;
+  }
+
+  /** Tells the call of each, or the model's listener once. */
+  private notice({ notices = [] }: Grammar, name: string, { onNotice }: SchemaRules): void {
+    for (const notice of notices) {
+      const text = `${name}: ${notice}`;
+      if (onNotice) onNotice(text);
+      else if (!this.given.has(text)) {
+        this.given.add(text);
+        giveNotice(this.onNotice, text);
+      }
+    }
   }
 
   /** Made at the first use, in turns of the event loop. */
@@ -158,22 +192,9 @@ function asJson(name: string, source: unknown): string {
   }
 }
 
-type GrammarSource = keyof StructuredOptions | 'tools';
-
-function compile(name: GrammarSource, source: unknown, named: string): Grammar {
+async function compile(source: GrammarSource, options: SchemaOptions, named: string): Promise<Grammar> {
   try {
-    switch (name) {
-      case 'schema':
-        return compileSchema(source as object);
-      case 'regex':
-        return compileRegex(source as string);
-      case 'choices':
-        return compileChoices(source as string[]);
-      case 'grammar':
-        return compileGbnf(source as string);
-      case 'tools':
-        return compileStructure(source as Structure);
-    }
+    return await compileInTurns(source, options);
   } catch (error) {
     throw new RuntimeError('BAD_GRAMMAR', `${named}: ${(error as Error).message}`, { cause: error });
   }

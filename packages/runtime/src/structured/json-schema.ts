@@ -5,12 +5,21 @@ import type { OutputSchema, StandardSchema } from './options.js';
 export const isStandard = (schema: OutputSchema): schema is StandardSchema =>
   (typeof schema === 'object' || typeof schema === 'function') && '~standard' in schema;
 
+/** Of standard schemas, which never change: a conversion takes up to a millisecond. */
+const known = new WeakMap<StandardSchema, object>();
+
 /**
  * The JSON schema of an `OutputSchema`.
  * @throws RuntimeError BAD_OPTION for a standard schema without a JSON schema; BAD_GRAMMAR where JSON cannot say it
  */
 export function jsonSchemaOf(schema: OutputSchema): boolean | object {
   if (!isStandard(schema)) return schema;
+  const found = known.get(schema) ?? schemaOf(schema);
+  known.set(schema, found);
+  return found;
+}
+
+function schemaOf(schema: StandardSchema): object {
   const { vendor, jsonSchema } = schema['~standard'];
   if (jsonSchema) return converted(() => jsonSchema.output({ target: 'draft-2020-12' }));
   const { toJSONSchema } = schema as { toJSONSchema?: unknown };

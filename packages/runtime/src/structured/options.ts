@@ -36,6 +36,19 @@ export interface StructuredOptions {
   grammar?: string | Grammar | undefined;
 }
 
+/** How schemas are read: `schema`, and those of tools. */
+export interface SchemaRules {
+  /**
+   * 'schema': keys of objects come in the order of `properties`, then others; 'any': in any order. Calls that write
+   * arguments one by one always have the schema's order.
+   */
+  keyOrder?: 'schema' | 'any' | undefined;
+  /** Formats that cannot be enforced: 'ignore' them with a notice, or 'refuse' the schema. Strict tools refuse them. */
+  unknownFormats?: 'ignore' | 'refuse' | undefined;
+  /** Called with notices about this call: formats that are not enforced. Default: as the model's. */
+  onNotice?: ((text: string) => void) | undefined;
+}
+
 const schemaRule: Rule<OutputSchema> = {
   must: 'a JSON schema or a standard schema (Zod …)',
   holds: (value): value is OutputSchema =>
@@ -60,6 +73,24 @@ export const structuredSchema = {
   choices: { ...rules.texts, about: 'the text is one of these', absent: 'any text' },
   grammar: { ...grammarRule, about: 'the text is derived from this grammar (GBNF)', absent: 'any text' },
 } as const satisfies Schema<StructuredOptions>;
+
+export const schemaRulesSchema = {
+  keyOrder: {
+    ...rules.oneOf(['schema', 'any'] as const),
+    about: "keys of JSON objects in the schema's order, or in any",
+    absent: "'schema'",
+  },
+  unknownFormats: {
+    ...rules.oneOf(['ignore', 'refuse'] as const),
+    about: 'formats of schemas that cannot be enforced: ignored with a notice, or refused',
+    absent: "'ignore'",
+  },
+  onNotice: {
+    ...rules.callback,
+    about: 'called with notices about this call',
+    absent: "the model's listener, else process warnings",
+  },
+} as const satisfies Schema<SchemaRules>;
 
 const names = Object.keys(structuredSchema) as (keyof StructuredOptions)[];
 

@@ -1,7 +1,7 @@
 import { type ChatMessage, type ChatOptions, stringifyJson } from '@quern/runtime';
 import { z } from 'zod';
 import { badField } from '../errors.js';
-import { modelName, orNull, stream, whole } from './fields.js';
+import { keyOrder, modelName, orNull, stream, whole } from './fields.js';
 import { described } from './tools.js';
 
 const cached = { cache_control: z.unknown().optional() };
@@ -72,6 +72,7 @@ export const messagesRequest = z.strictObject({
   max_tokens: whole(1),
   stop_sequences: orNull(z.array(z.string().min(1)).max(16)),
   stream,
+  key_order: keyOrder,
   temperature: orNull(z.number().min(0).max(1)),
   top_k: orNull(whole(0)),
   top_p: orNull(z.number().min(Number.MIN_VALUE).max(1)),

@@ -22,6 +22,9 @@ const whole = (least: number, most = Number.MAX_SAFE_INTEGER) => z.number().int(
 
 export const maxTokens = orNull(whole(1));
 
+/** Keys of JSON objects in the order of their schema (default), or in any. */
+export const keyOrder = orNull(z.enum(['schema', 'any']));
+
 /** Fields of sampling, common to all routes that generate. */
 export const sampling = {
   temperature: orNull(number(0, 2)),
@@ -36,6 +39,7 @@ export const sampling = {
   stop: orNull(z.union([z.string().min(1), z.array(z.string().min(1)).max(16)])),
   ignore_eos: orNull(z.boolean()),
   priority: orNull(z.number()),
+  key_order: keyOrder,
 };
 
 /** OpenAI's values; they change nothing here. */

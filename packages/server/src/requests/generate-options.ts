@@ -16,4 +16,5 @@ export const samplingOptions = (fields: SamplingFields): GenerateOptions => ({
   stop: fields.stop,
   ignoreEos: fields.ignore_eos,
   priority: fields.priority,
+  keyOrder: fields.key_order,
 });

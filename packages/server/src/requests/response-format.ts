@@ -1,10 +1,10 @@
-import type { StructuredOptions } from '@quern/runtime';
+import type { SchemaRules, StructuredOptions } from '@quern/runtime';
 import { z } from 'zod';
 import { orNull } from './fields.js';
 
 const schema = z.record(z.string(), z.unknown());
 
-/** `response_format` of chat completions. `strict: false` is enforced too. */
+/** `response_format` of chat completions. `strict: false` is enforced too, but for formats that cannot be. */
 export const responseFormat = orNull(
   z.discriminatedUnion('type', [
     z.strictObject({ type: z.literal('text') }),
@@ -25,12 +25,23 @@ export const responseFormat = orNull(
 
 export type ResponseFormat = z.output<typeof responseFormat>;
 
-export function structureOf(format: ResponseFormat): StructuredOptions {
+/** Formats that cannot be enforced are refused under `strict`. */
+export const schemaOf = ({ schema, strict }: JsonSchemaFormat): StructuredOptions & SchemaRules => ({
+  schema,
+  ...(strict && { unknownFormats: 'refuse' }),
+});
+
+interface JsonSchemaFormat {
+  readonly schema: Record<string, unknown>;
+  readonly strict?: boolean | null | undefined;
+}
+
+export function structureOf(format: ResponseFormat): StructuredOptions & SchemaRules {
   switch (format?.type) {
     case 'json_object':
       return { schema: { type: 'object' } };
     case 'json_schema':
-      return { schema: format.json_schema.schema };
+      return schemaOf(format.json_schema);
     case 'grammar':
       return { grammar: format.grammar };
     case 'regex':

@@ -1,4 +1,4 @@
-import type { ChatMessage, StructuredOptions } from '@quern/runtime';
+import type { ChatMessage, SchemaRules, StructuredOptions } from '@quern/runtime';
 import { z } from 'zod';
 import {
   harmless,
@@ -11,6 +11,7 @@ import {
   stream,
   whole,
 } from './fields.js';
+import { schemaOf } from './response-format.js';
 import { flatToolFields, needArguments } from './tools.js';
 
 const part = z.union(
@@ -110,7 +111,7 @@ function toMessage(item: Exclude<ResponsesRequest['input'], string>[number]): Ch
   return [{ role: 'assistant', content: '', tool_calls: [one] }];
 }
 
-export function structureOfText({ text }: ResponsesRequest): StructuredOptions {
+export function structureOfText({ text }: ResponsesRequest): StructuredOptions & SchemaRules {
   if (text?.format?.type === 'json_object') return { schema: { type: 'object' } };
-  return text?.format?.type === 'json_schema' ? { schema: text.format.schema } : {};
+  return text?.format?.type === 'json_schema' ? schemaOf(text.format) : {};
 }

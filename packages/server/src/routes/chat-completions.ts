@@ -40,9 +40,14 @@ interface Head {
 }
 
 /** `n` answers; with a seed, each has the next one. */
-function turnsOf(body: ChatRequest, served: Served, { metrics }: ServerContext, { signal }: Call) {
+function turnsOf(
+  body: ChatRequest,
+  served: Served,
+  { metrics }: ServerContext,
+  { signal, notice: onNotice }: Call,
+) {
   const messages = messagesOf(body);
-  const options = { ...optionsOf(body, served), signal };
+  const options = { ...optionsOf(body, served), signal, onNotice };
   const structuredBy = body.tools?.length ? 'tools' : 'response_format';
   return Array.from({ length: body.n ?? 1 }, (_, i) => {
     const seed = body.seed === undefined ? undefined : body.seed + i;

@@ -44,11 +44,23 @@ const repeat = <T>(value: T, times = 1): T[] => new Array<T>(times).fill(value);
 const textOf = (prompt: string | readonly number[], { model }: Served): string =>
   typeof prompt === 'string' ? prompt : model.detokenize(prompt);
 
-function turnsOf(body: CompletionRequest, served: Served, { metrics }: ServerContext, { signal }: Call) {
+function turnsOf(
+  body: CompletionRequest,
+  served: Served,
+  { metrics }: ServerContext,
+  { signal, notice: onNotice }: Call,
+) {
   const maxTokens = body.max_tokens ?? usualTokens;
   needMaxTokens(maxTokens, served.model, 'max_tokens');
   const structure = structureOf(body.response_format);
-  const options = { ...samplingOptions(body), ...structure, maxTokens, logprobs: body.logprobs, signal };
+  const options = {
+    ...samplingOptions(body),
+    ...structure,
+    maxTokens,
+    logprobs: body.logprobs,
+    signal,
+    onNotice,
+  };
   return promptsOf(body).flatMap((prompt) =>
     Array.from({ length: body.n ?? 1 }, (_, i) => {
       const seed = body.seed === undefined ? undefined : body.seed + i;

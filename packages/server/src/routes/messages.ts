@@ -25,7 +25,7 @@ export async function messages(request: Request, context: ServerContext, call: C
   needNoPrefill(body);
   const served = generatorFor(context.options, body.model);
   needMaxTokens(body.max_tokens, served.model, 'max_tokens');
-  const options = { ...optionsOf(body), signal: call.signal };
+  const options = { ...optionsOf(body), signal: call.signal, onNotice: call.notice };
   const events = turn(served, answer(chatMessages(body), options), context.metrics, 'tools');
   const head = { id: `msg_${randomUUID()}`, type: 'message', role: 'assistant', model: served.name };
   if (body.stream) return eventStream(streamOf(await begun(events), head), call, anthropicEvent);
@@ -65,6 +65,7 @@ const optionsOf = (body: MessagesRequest): ChatOptions => ({
   topP: body.top_p ?? 1,
   minP: 0,
   stop: body.stop_sequences,
+  keyOrder: body.key_order,
   ...toolsOf(body),
 });
 

@@ -30,6 +30,7 @@ export async function responses(request: Request, context: ServerContext, call: 
     ...flatToolOptions(body),
     maxTokens: body.max_output_tokens,
     signal: call.signal,
+    onNotice: call.notice,
   };
   const structuredBy = body.tools?.length ? 'tools' : 'text.format';
   const events = turn(served, answer(conversationOf(body), options), context.metrics, structuredBy);

@@ -11,6 +11,8 @@ export interface AnswerTool {
   readonly name: string;
   /** JSON schema of the arguments. */
   readonly parameters?: unknown;
+  /** Formats of its schema that cannot be enforced are refused. */
+  readonly strict?: boolean | undefined;
 }
 
 /** Takes what the readers of calls find. */

@@ -30,27 +30,29 @@ export function upTo(mark: string): Structure {
   return { regex: `(?:[^${first}]|${part}(?:${broken.join('|')}))*${part}${escapeRegExp(mark)}` };
 }
 
-/** Members with a separator between them; optional ones may be left out. */
+/** Members in their order with a separator between them; optional ones may be left out. */
 function joined(
   members: readonly Member[],
   separator: string,
   write: (member: Member) => Structure,
 ): Structure {
-  const needed = members.filter(({ required }) => required).map(write);
-  const others = members.filter(({ required }) => !required).map(write);
-  const behind = (from: number) =>
-    others.slice(from).map((part) => optional(sequence(literal(separator), part)));
-  if (needed.length > 0)
-    return sequence(
-      ...needed.flatMap((part, i) => (i === 0 ? [part] : [literal(separator), part])),
-      ...behind(0),
-    );
-  return {
-    oneOf: [literal(''), ...others.map((part, i) => sequence(part, ...behind(i + 1)))],
-  };
+  const parts = members.map(write);
+  const behind = parts.map((part, i) => {
+    const more = sequence(literal(separator), part);
+    return members[i]!.required ? more : optional(more);
+  });
+  const needed = members.findIndex(({ required }) => required);
+  const firsts = needed < 0 ? parts : parts.slice(0, needed + 1);
+  const begun = firsts.map((part, i) => sequence(part, ...behind.slice(i + 1)));
+  return { oneOf: needed < 0 ? [literal(''), ...begun] : begun };
 }
 
-export const argumentsOf = (tool: AnswerTool): Structure => ({ schema: objectSchema(tool) });
+export const argumentsOf = (tool: AnswerTool): Structure => ({
+  schema: objectSchema(tool),
+  ...formatsOf(tool),
+});
+
+const formatsOf = ({ strict }: AnswerTool) => (strict ? ({ unknownFormats: 'refuse' } as const) : {});
 
 const object =
   (key: string) =>
@@ -63,7 +65,9 @@ const identifier = /^[A-Za-z_][\w.-]*$/;
 export function pythonArguments(tool: AnswerTool): Structure {
   const members = membersOf(tool);
   needNames(tool, [tool.name, ...members.map(({ name }) => name)], identifier, 'pythonic');
-  const written = joined(members, ', ', ({ name, schema }) => sequence(literal(`${name}=`), { schema }));
+  const written = joined(members, ', ', ({ name, schema }) =>
+    sequence(literal(`${name}=`), { schema, ...formatsOf(tool) }),
+  );
   return sequence(literal('('), written, literal(')'));
 }
 
@@ -74,12 +78,17 @@ const coderMarks = ['</parameter>', '</tool_call>', '<parameter=', '</function>'
 const notJson = { pattern: '^[^\\s\\d"{\\[-]', not: { enum: ['true', 'false', 'null'] } };
 
 /** Strings as they are, all else as JSON. */
-function coderValue(schema: Member['schema']): Structure {
-  if (isText(schema)) return { text: schema, without: coderMarks };
-  if (!mayBeText(schema)) return { schema };
+function coderValue(schema: Member['schema'], tool: AnswerTool): Structure {
+  const formats = formatsOf(tool);
+  if (isText(schema)) return { text: schema, without: coderMarks, ...formats };
+  if (!mayBeText(schema)) return { schema, ...formats };
   const conditions = Array.isArray(schema.allOf) ? schema.allOf : [];
+  const text = { ...schema, allOf: [...conditions, notJson] };
   return {
-    oneOf: [{ schema }, { text: { ...schema, allOf: [...conditions, notJson] }, without: coderMarks }],
+    oneOf: [
+      { schema, ...formats },
+      { text, without: coderMarks, ...formats },
+    ],
   };
 }
 
@@ -97,16 +106,19 @@ function mayBeText({ type, enum: values, const: value, anyOf, oneOf }: Member['s
   return choices.some((each) => typeof each === 'object' && each !== null && 'type' in each && isText(each));
 }
 
-function coderParameter({ name, schema, required }: Member): Structure {
-  const written = sequence(literal(`<parameter=${name}>\n`), coderValue(schema), literal('\n</parameter>\n'));
-  return required ? written : optional(written);
-}
+const coderParameter =
+  (tool: AnswerTool) =>
+  ({ name, schema, required }: Member): Structure => {
+    const value = coderValue(schema, tool);
+    const written = sequence(literal(`<parameter=${name}>\n`), value, literal('\n</parameter>\n'));
+    return required ? written : optional(written);
+  };
 
 /** Behind the name and its bracket. */
 export function coderParameters(tool: AnswerTool): Structure {
   const members = membersOf(tool);
   needNames(tool, [tool.name, ...members.map(({ name }) => name)], /^[^<>\n]+$/, 'qwen3-coder');
-  return sequence(literal('\n'), ...members.map(coderParameter), literal('</function>\n</tool_call>'));
+  return sequence(literal('\n'), ...members.map(coderParameter(tool)), literal('</function>\n</tool_call>'));
 }
 
 /** Behind the name of `[TOOL_CALLS]name[ARGS]{…}`. */

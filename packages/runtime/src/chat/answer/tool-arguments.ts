@@ -39,7 +39,7 @@ const ofTheWhole =
   );
 
 /**
- * The arguments of a tool one by one; those that must be given first.
+ * The arguments of a tool one by one, in the order of their schema.
  * @throws RuntimeError BAD_GRAMMAR for schemas that say more than that of their members
  */
 export function membersOf(tool: AnswerTool): Member[] {
@@ -52,21 +52,22 @@ export function membersOf(tool: AnswerTool): Member[] {
     );
   const { properties, required, additionalProperties = true, $defs, definitions } = schema;
   const needed = (Array.isArray(required) ? required : []).map(String);
+  const own = record(properties);
+  const others = needed.filter((name) => !Object.hasOwn(own, name));
   const named: Keywords = {
-    ...Object.fromEntries(needed.map((name) => [name, additionalProperties])),
-    ...record(properties),
+    ...own,
+    ...Object.fromEntries(others.map((name) => [name, additionalProperties])),
   };
   const shared = { ...($defs !== undefined && { $defs }), ...(definitions !== undefined && { definitions }) };
   const impossible = needed.find((name) => named[name] === false);
   if (impossible !== undefined) throw refuse(tool, `'${impossible}' is required, but not allowed`);
-  const members = Object.entries(named)
+  return Object.entries(named)
     .filter(([, each]) => each !== false)
     .map(([name, each]) => ({
       name,
       schema: { ...record(each), ...shared },
       required: needed.includes(name),
     }));
-  return [...members.filter((member) => member.required), ...members.filter((member) => !member.required)];
 }
 
 /** A schema whose whole is a reference to one of its own definitions, as generators of recursive schemas write. */
