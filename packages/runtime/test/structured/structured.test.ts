@@ -39,6 +39,45 @@ describe.each(hasCpu ? ['cpu'] : ['reference'])('on backend %s', (backend) => {
     expect(Number.isInteger(age) && age >= 0 && age <= 120).toBe(true);
   });
 
+  test("keys come in the schema's order, or in any", async () => {
+    const schema = {
+      type: 'object',
+      properties: { z: { const: 1 }, a: { const: 2 } },
+      required: ['z', 'a'],
+      additionalProperties: false,
+    };
+    const options = { schema, temperature: 0, maxTokens: 30 };
+    expect((await model.generate('Once', options).result).text.replace(/\s/g, '')).toBe('{"z":1,"a":2}');
+    const logitBias = Object.fromEntries([...'z'].flatMap((letter) => [[model.tokenize(letter)[0]!, -50]]));
+    const free = await model.generate('Once', { ...options, keyOrder: 'any', logitBias }).result;
+    expect(Object.keys(free.value as object).sort()).toEqual(['a', 'z']);
+    const wrong = { ...options, keyOrder: 'none' } as unknown as GenerateOptions;
+    await expect(model.generate('Once', wrong).result).rejects.toMatchObject({ code: 'BAD_OPTION' });
+  });
+
+  test.each(kinds)('logitBias against all that a schema allows is named, %s', async (_, options) => {
+    const start = model.tokenize('7', { addBos: false });
+    const logitBias = Object.fromEntries(Array.from({ length: model.config.vocabulary }, (_, id) => [id, 0]));
+    for (let id = 0; id < model.tokenizer!.vocabSize; id++)
+      if (/^[\d\s]*\d/.test(model.detokenize([id]))) logitBias[id] = Number.NEGATIVE_INFINITY;
+    expect(logitBias[start.at(-1)!]).toBe(Number.NEGATIVE_INFINITY);
+    const made = model.generate('Once', { ...options, maxTokens: 4, choices: ['7', '8'], logitBias }).result;
+    await expect(made).rejects.toMatchObject({ code: 'BAD_OPTION' });
+    await expect(made).rejects.toThrow(
+      'logitBias forbids every token that the schema, grammar or tools allow',
+    );
+  });
+
+  test('a format that is no language: a notice, or a refusal', async () => {
+    const notices: string[] = [];
+    const schema = { type: 'string', format: 'json-string', maxLength: 3 };
+    const options = { schema, temperature: 0, maxTokens: 8 };
+    await model.generate('Once', { ...options, onNotice: (text) => notices.push(text) }).result;
+    expect(notices).toEqual([expect.stringContaining('schema: /format: the format "json-string"')]);
+    const strict = model.generate('Once', { ...options, unknownFormats: 'refuse' }).result;
+    await expect(strict).rejects.toMatchObject({ code: 'BAD_GRAMMAR' });
+  });
+
   test('an abort while the vocabulary is prepared ends that call alone; disposing, all', async () => {
     const own = await loadModel(demo, { backend, context: 64, cache: 'paged', sequences: 2 });
     const leaves = new AbortController();
