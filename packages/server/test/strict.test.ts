@@ -101,3 +101,36 @@ test('a schema that cannot be enforced is an error, where it is strict', async (
   });
   expect((await create(false)).choices).toHaveLength(1);
 });
+
+describe('formats that cannot be enforced', () => {
+  const schema = { type: 'string', format: 'json-string', maxLength: 2 };
+  const ask = (strict: boolean, more: object = {}) =>
+    post(`${server.url}/v1/chat/completions`, {
+      messages,
+      max_tokens: 4,
+      response_format: { type: 'json_schema', json_schema: { name: 'text', schema, strict } },
+      ...more,
+    });
+
+  test.each([true, false])(
+    'are ignored with a header (stream: %s), and refused under strict',
+    async (stream) => {
+      const response = await ask(false, { stream });
+      expect(response.status).toBe(200);
+      expect(response.headers.get('x-quern-notice')).toContain('the format "json-string"');
+      await response.text();
+      const refused = await ask(true, { stream });
+      expect(refused.status).toBe(400);
+      expect(await refused.text()).toContain('json-string');
+    },
+  );
+
+  test('key_order is a field of the request', async () => {
+    const any = await ask(false, { key_order: 'any' });
+    expect(any.status).toBe(200);
+    await any.text();
+    const bad = await ask(false, { key_order: 'none' });
+    expect(bad.status).toBe(400);
+    await bad.text();
+  });
+});
