@@ -1,7 +1,8 @@
 import { choicesWork, regexWork } from './compile.js';
 import { gbnfWork } from './gbnf.js';
 import type { Grammar } from './grammar.js';
-import { type SchemaOptions, schemaWork } from './schema/compile-schema.js';
+import { schemaWork } from './schema/compile-schema.js';
+import type { SchemaOptions } from './schema/options.js';
 import { prepareSchemas } from './schema/strings.js';
 import { type Structure, structureWork } from './structure.js';
 import { inTurns, type Work } from './turns.js';

@@ -6,16 +6,8 @@ import type { Conjunction, Flat } from './flat.js';
 import { Type } from './json.js';
 import type { Model } from './model.js';
 import { ObjectRules } from './objects.js';
-import type { KeyOrder, Marks, Values } from './values.js';
-
-/** White space between the tokens of JSON; see `SchemaOptions`. */
-export type WhiteSpace = 'none' | 'single' | 'any';
-
-/** How values are written; see `SchemaOptions`. */
-interface Spelling {
-  readonly whiteSpace?: WhiteSpace | undefined;
-  readonly keyOrder?: KeyOrder | undefined;
-}
+import type { KeyOrder, SchemaOptions, WhiteSpace } from './options.js';
+import type { Marks, Values } from './values.js';
 
 const MAX_SPACE = 256;
 
@@ -30,7 +22,7 @@ export class Builder implements Values {
 
   constructor(
     readonly model: Model,
-    { whiteSpace = 'single', keyOrder = 'schema' }: Spelling,
+    { whiteSpace = 'single', keyOrder = 'schema' }: SchemaOptions,
     readonly terms = new Terms(model.strings.regexes, model.strings.emptiness),
   ) {
     const { regexes } = model.strings;

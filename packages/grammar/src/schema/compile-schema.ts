@@ -1,24 +1,8 @@
 import { Grammar } from '../grammar.js';
 import { atOnce, type Work } from '../turns.js';
-import { Builder, type WhiteSpace } from './builder.js';
+import { Builder } from './builder.js';
 import { Model } from './model.js';
-import type { KeyOrder } from './values.js';
-
-export interface SchemaOptions {
-  /**
-   * White space between the tokens of JSON. 'single' (default): at most one space or newline after { [ , : and before } ].
-   * 'none': compact. 'any': up to 256 characters wherever JSON allows white space.
-   */
-  readonly whiteSpace?: WhiteSpace | undefined;
-  /**
-   * 'schema' (default): keys come in the order of `properties`; optional ones may be left out; keys that only `required` or
-   * `dependentRequired` name, then those of `patternProperties` and `additionalProperties`, come behind them. 'any': in any
-   * order.
-   */
-  readonly keyOrder?: KeyOrder | undefined;
-  /** Formats outside the list in the README: 'ignore' (default; `grammar.notices` names them), or 'refuse': UNSUPPORTED. */
-  readonly unknownFormats?: 'refuse' | 'ignore' | undefined;
-}
+import type { SchemaOptions } from './options.js';
 
 /**
  * The grammar of JSON texts that fit a JSON schema (2020-12; older drafts where they do not contradict it). Throws GrammarError:

@@ -1,13 +1,13 @@
 import { GrammarError } from '../error.js';
 import type { Regex } from '../regex/regexes.js';
 import { atOnce, type Work } from '../turns.js';
-import type { SchemaOptions } from './compile-schema.js';
 import { Document } from './document.js';
 import { Cycle, Expansion } from './expand.js';
 import type { Conjunction, Flat } from './flat.js';
 import { Type } from './json.js';
 import { refuse } from './keywords.js';
 import { Leaves } from './leaves.js';
+import type { SchemaOptions } from './options.js';
 import { checkCounts, conjunction, type ObjectShape, shapeOf } from './shape.js';
 import { Strings } from './strings.js';
 import { learnTexts } from './texts.js';

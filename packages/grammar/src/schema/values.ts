@@ -2,6 +2,7 @@ import type { Regex } from '../regex/regexes.js';
 import type { Term, Terms } from '../terms/terms.js';
 import type { Conjunction } from './flat.js';
 import type { Model } from './model.js';
+import type { KeyOrder } from './options.js';
 
 /** Punctuation with the white space around it. */
 export interface Marks {
@@ -12,9 +13,6 @@ export interface Marks {
   readonly comma: Regex;
   readonly colon: Regex;
 }
-
-/** Order of the keys of objects; see `SchemaOptions`. */
-export type KeyOrder = 'schema' | 'any';
 
 /** What arrays and objects need to build their parts. */
 export interface Values {
