@@ -3,7 +3,7 @@ import type { Embedder, TextsOptions } from '@quern/runtime';
 import { type Names, ownOptions } from './own-options.js';
 import { truncated } from './truncated.js';
 
-const names: Names<Pick<TextsOptions, 'maxTokens'>> = { maxTokens: true };
+const names: Names<Pick<TextsOptions, 'maxTokens' | 'truncate'>> = { maxTokens: true, truncate: true };
 
 /** A cross-encoder of the runtime for `rerank`. */
 export class QuernRerankingModel implements RerankingModelV3 {

@@ -17,11 +17,24 @@ test('embed --json: a row per text, from arguments or standard input lines', asy
   expect(JSON.parse((await quern(['embed', model, '--json'], 'a b\nc\n')).stdout)).toEqual(given);
 });
 
-test('embed prints numbers, and reports truncated texts', async () => {
-  const { code, stdout, stderr } = await quern(['embed', model, 'a '.repeat(100)]);
-  expect(code).toBe(0);
+test.each([
+  [['embed', model, 'b', 'a '.repeat(100)], 'text 1 has 102 tokens; the limit is 64'],
+  [['rerank', model, 'q', 'b', 'a '.repeat(100)], 'the query and text 1 have 104 tokens; the limit is 64'],
+])('%j: a text that is too long is an error, or truncated and counted', async (args, says) => {
+  const refused = await quern(args);
+  expect([refused.code, refused.stdout]).toEqual([1, '']);
+  expect(refused.stderr).toContain(says);
+  for (const flags of [['--truncate'], ['--max-tokens', '64']]) {
+    const { code, stdout, stderr } = await quern([...args, '--json', ...flags]);
+    expect([code, JSON.parse(stdout).truncated]).toEqual([0, 1]);
+    expect(stderr).toContain('1 of 2 texts were longer than the limit');
+  }
+});
+
+test('embed prints numbers', async () => {
+  const { code, stdout, stderr } = await quern(['embed', model, 'a b']);
+  expect([code, stderr]).toEqual([0, '']);
   expect(stdout.trim().split(' ')).toHaveLength(32);
-  expect(stderr).toContain("1 of 1 texts were longer than the model's limit");
 });
 
 test('rerank prints the best text first', async () => {

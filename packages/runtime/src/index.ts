@@ -90,6 +90,7 @@ export {
   type TextsOptions,
 } from './embedding/embedder.js';
 export { type EmbedderOptions, loadEmbedder } from './embedding/load-embedder.js';
+export { TextTooLongError } from './embedding/text-too-long.js';
 export type { EngineStats } from './engine/engine.js';
 export { RuntimeError, type RuntimeErrorCode } from './error.js';
 export { type Perplexity, type PerplexityOptions, perplexity } from './evaluation/perplexity.js';

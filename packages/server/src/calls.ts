@@ -2,6 +2,12 @@ import { randomUUID } from 'node:crypto';
 import type { Call } from './context.js';
 import { ApiError, toApiError } from './errors.js';
 
+/** A call as the handler sees it. */
+export interface RoutedCall extends Call {
+  /** The route has returned a response: one without a stream has ended. */
+  answered(): void;
+}
+
 /** Counts the requests under way. */
 export class Calls {
   private readonly running = new Set<OneCall>();
@@ -11,6 +17,7 @@ export class Calls {
   constructor(
     private readonly most: number,
     private readonly requestMs: number,
+    private readonly keepAliveMs: number,
   ) {}
 
   get count(): number {
@@ -25,16 +32,18 @@ export class Calls {
   /**
    * @param client aborts where the client is gone
    * @param onEnd called once, when the response has been sent
+   * @param input the field of the request with the prompt or the texts, for errors
    * @throws ApiError 429, 503
    */
-  begin(client: AbortSignal, onEnd: (call: Call) => void): Call {
+  begin(client: AbortSignal, onEnd: (call: Call) => void, input?: string): RoutedCall {
     if (this.draining) throw new ApiError(503, 'the server shuts down', null, 'shutting_down');
     if (this.running.size >= this.most)
       throw new ApiError(429, `the server works on ${this.most} requests already`, null, 'too_many_requests');
-    const call: OneCall = new OneCall(client, this.requestMs, () => {
+    const ended = () => {
       this.end(call);
       onEnd(call);
-    });
+    };
+    const call: OneCall = new OneCall(client, this.requestMs, this.keepAliveMs, ended, input);
     this.running.add(call);
     return call;
   }
@@ -59,18 +68,21 @@ export class Calls {
   }
 }
 
-class OneCall implements Call {
+class OneCall implements RoutedCall {
   readonly id = randomUUID();
   private readonly controller = new AbortController();
   private readonly timer: NodeJS.Timeout;
   private isLate = false;
+  private isStream = false;
   failure: unknown;
   readonly notices = new Set<string>();
 
   constructor(
     private readonly client: AbortSignal,
     ms: number,
+    readonly keepAliveMs: number,
     private readonly onEnd: () => void,
+    private readonly input: string | undefined,
   ) {
     this.timer = setTimeout(() => {
       this.isLate = true;
@@ -86,13 +98,22 @@ class OneCall implements Call {
 
   explain(error: unknown): ApiError {
     this.failure = error;
-    if (!this.isLate) return toApiError(error);
+    if (!this.isLate) return toApiError(error, this.input);
     return new ApiError(504, 'the request took longer than the server allows', null, 'timeout');
   }
 
   readonly notice = (text: string): void => void this.notices.add(text);
 
   readonly abort = (): void => this.controller.abort();
+
+  streams(): void {
+    this.isStream = true;
+  }
+
+  /** The route has returned. */
+  answered(): void {
+    if (!this.isStream) this.end();
+  }
 
   readonly end = (): void => {
     clearTimeout(this.timer);

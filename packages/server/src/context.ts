@@ -16,6 +16,10 @@ export interface Call {
   /** Aborts where the client is gone, the time is over, or a stream is left. */
   readonly signal: AbortSignal;
   abort(): void;
+  /** Milliseconds between signs of life while nothing is generated; 0: none. */
+  readonly keepAliveMs: number;
+  /** The response is a stream, which calls `end` itself. */
+  streams(): void;
   /** Called when a stream has ended; a response without a stream ends by itself. */
   end(): void;
   readonly id: string;

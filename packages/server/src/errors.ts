@@ -44,29 +44,37 @@ export class ApiError extends Error {
 export const badField = (param: string, message: string, code: string | null = 'invalid_value'): ApiError =>
   new ApiError(400, message, param, code);
 
+/** The field that has the prompt or the texts: its name depends on the route. */
+const theInput = Symbol('input');
+
 /** Errors of the runtime that the request causes, with OpenAI's code and the field. */
-const causedByRequest: Readonly<Record<string, readonly [param: string | null, code: string]>> = {
-  PROMPT_TOO_LONG: ['messages', 'context_length_exceeded'],
-  EMPTY_PROMPT: ['messages', 'invalid_value'],
-  BAD_TOKEN: ['prompt', 'invalid_value'],
+const causedByRequest: Readonly<
+  Record<string, readonly [param: string | typeof theInput | null, code: string]>
+> = {
+  PROMPT_TOO_LONG: [theInput, 'context_length_exceeded'],
+  EMPTY_PROMPT: [theInput, 'invalid_value'],
+  BAD_TOKEN: [theInput, 'invalid_value'],
   BAD_OPTION: [null, 'invalid_value'],
   BAD_ARGUMENT: [null, 'invalid_value'],
   BAD_STOP: ['stop', 'invalid_value'],
   NO_CHAT_TEMPLATE: ['model', 'no_chat_template'],
   NO_CLASSIFIER: ['model', 'no_classifier'],
   NO_TOKENIZER: ['model', 'no_tokenizer'],
-  REFUSED: ['messages', 'invalid_messages'],
-  RENDER_FAILED: ['messages', 'invalid_messages'],
-  UNSUPPORTED_CONTENT: ['messages', 'invalid_messages'],
-  IGNORED: ['messages', 'invalid_messages'],
-  LIMIT: ['messages', 'invalid_messages'],
+  REFUSED: [theInput, 'invalid_messages'],
+  RENDER_FAILED: [theInput, 'invalid_messages'],
+  UNSUPPORTED_CONTENT: [theInput, 'invalid_messages'],
+  IGNORED: [theInput, 'invalid_messages'],
+  LIMIT: [theInput, 'invalid_messages'],
   ADAPTER_NOT_FOUND: ['model', 'model_not_found'],
   BAD_AUDIO: ['file', 'invalid_audio'],
   UNKNOWN_FORMAT: ['file', 'invalid_audio'],
 };
 
-/** Any error as one that a client may see. Errors that nobody foresaw tell nothing of the inside. */
-export function toApiError(error: unknown): ApiError {
+/**
+ * Any error as one that a client may see. Errors that nobody foresaw tell nothing of the inside.
+ * @param input the field with the prompt or the texts
+ */
+export function toApiError(error: unknown, input = 'messages'): ApiError {
   if (error instanceof ApiError) return error;
   if (!(error instanceof QuernError)) return new ApiError(500, 'internal error', null, 'internal_error');
   if (error.code === 'BUSY') return new ApiError(429, error.message, null, 'queue_full');
@@ -76,7 +84,7 @@ export function toApiError(error: unknown): ApiError {
   const isAudio = error.constructor.name === 'AudioError';
   if (cause ?? isAudio) {
     const [param, code] = cause ?? ['file', 'invalid_audio'];
-    return new ApiError(400, error.message, param, code);
+    return new ApiError(400, error.message, param === theInput ? input : param, code);
   }
   return new ApiError(500, error.message, null, error.code.toLowerCase());
 }

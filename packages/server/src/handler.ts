@@ -37,6 +37,16 @@ const routes: Readonly<Record<string, Route>> = {
   '/detokenize': detokenize,
 };
 
+/** The field with the prompt or the texts, where it is not `messages`. */
+const inputs: Readonly<Record<string, string>> = {
+  '/v1/completions': 'prompt',
+  '/v1/responses': 'input',
+  '/v1/embeddings': 'input',
+  '/v1/rerank': 'documents',
+  '/tokenize': 'prompt',
+  '/detokenize': 'tokens',
+};
+
 const audioRoutes: Readonly<Record<string, Route>> = {
   '/v1/audio/transcriptions': audio('transcribe'),
   '/v1/audio/translations': audio('translate'),
@@ -72,7 +82,8 @@ export function handlerOf(options: HandlerOptions): Handler {
   const { models, speculate } = options;
   if (speculate) for (const [, model] of generators(models)) model.needSpeculation(speculate);
   const context: ServerContext = { options, metrics: new Metrics(options.models), tracer: findTracer() };
-  const calls = new Calls(options.requests ?? defaults.requests, options.requestMs ?? defaults.requestMs);
+  const { requests = defaults.requests, requestMs = defaults.requestMs } = options;
+  const calls = new Calls(requests, requestMs, options.keepAliveMs ?? defaults.keepAliveMs);
   const app = appOf(context, calls);
   return {
     fetch: async (request) => app.fetch(request),
@@ -134,13 +145,13 @@ function answerBy(route: Route, context: ServerContext, calls: Calls, mostBytes:
         entryOf(call, { method, path, status, ms: Math.round(performance.now() - begin) }),
       );
     };
-    const call = calls.begin(c.req.raw.signal, note);
+    const call = calls.begin(c.req.raw.signal, note, inputs[path]);
     const span = beginSpan(await context.tracer, method, path);
     try {
       needPlainBody(c.req.raw);
       const response = await route(limitBody(c.req.raw, mostBytes), context, call);
       if (call.notices.size > 0) response.headers.set('x-quern-notice', headerOf(call.notices));
-      if (!isStream(response)) call.end();
+      call.answered();
       return response;
     } catch (error) {
       const response = respond(call.explain(error), path);
@@ -173,9 +184,6 @@ const headerOf = (notices: ReadonlySet<string>): string =>
     .join('; ')
     .slice(0, mostHeader)
     .replace(/[^ -~]/g, '?');
-
-const isStream = (response: Response): boolean =>
-  response.headers.get('content-type')?.startsWith('text/event-stream') === true;
 
 /** Anthropic's route has errors of its own form. */
 const respond = (error: ApiError, path = ''): Response => {

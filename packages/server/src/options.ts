@@ -17,6 +17,12 @@ export interface HandlerOptions {
   readonly audioBytes?: number | undefined;
   /** Longest time of a request in milliseconds; default 10 minutes. */
   readonly requestMs?: number | undefined;
+  /**
+   * Milliseconds between signs of life while nothing is generated, so that clients and proxies do not give up: comments
+   * in streams (Anthropic's `ping`), white space before whole answers. 0: none, for clients that choke on them. Default
+   * 10 s.
+   */
+  readonly keepAliveMs?: number | undefined;
   /** Most requests at a time; further ones get 429. Default 1024. */
   readonly requests?: number | undefined;
   /**
@@ -46,6 +52,7 @@ export const defaults = {
   bodyBytes: 4 << 20,
   audioBytes: 64 << 20,
   requestMs: 600_000,
+  keepAliveMs: 10_000,
   requests: 1024,
   host: '127.0.0.1',
   port: 8080,
@@ -107,6 +114,11 @@ export const handlerSchema = {
     ...rules.whole(1, mostMs),
     about: 'longest time of a request in milliseconds',
     byDefault: defaults.requestMs,
+  },
+  keepAliveMs: {
+    ...rules.whole(0, mostMs),
+    about: 'milliseconds between signs of life while nothing is generated; 0: none',
+    byDefault: defaults.keepAliveMs,
   },
   requests: { ...rules.whole(1), about: 'most requests at a time', byDefault: defaults.requests },
   adapterFolder: {

@@ -37,7 +37,7 @@ async function embed(
   seed: number,
   signal: AbortSignal,
 ): Promise<Embeddings> {
-  const embeddings = await model.embed(someTexts(model, work, seed), { signal });
+  const embeddings = await model.embed(someTexts(model, work, seed), { signal, truncate: true });
   const asked = work.batch * work.tokens;
   if (embeddings.tokens === asked && embeddings.truncated === 0) return embeddings;
   throw new BenchError(

@@ -1,4 +1,4 @@
-import { type EmbedOptions, optionSchemas } from '@quern/runtime';
+import { type EmbedOptions, optionSchemas, type TextsOptions } from '@quern/runtime';
 import { Command } from 'commander';
 import { withEmbedder } from '../load.js';
 import { type BackendFlags, numberOption, withBackend } from '../options.js';
@@ -7,23 +7,39 @@ import { say } from '../terminal/report.js';
 import { readLines } from '../terminal/stdin.js';
 import { write, writeJson } from '../terminal/write.js';
 
-interface EmbedFlags extends BackendFlags {
+interface EmbedFlags extends BackendFlags, LengthFlags {
   readonly prompt?: string;
   readonly prefix?: string;
-  readonly maxTokens?: number;
   readonly json?: boolean;
 }
 
-const optionsOf = ({ prompt, prefix, maxTokens }: EmbedFlags): EmbedOptions => ({
+/** As parsed by commander. */
+export interface LengthFlags {
+  readonly maxTokens?: number;
+  readonly truncate?: boolean;
+}
+
+/** What happens to long texts. */
+export const lengthOptions = ({ maxTokens, truncate }: LengthFlags): TextsOptions => ({
+  ...(maxTokens !== undefined && { maxTokens }),
+  ...(truncate && { truncate }),
+});
+
+/** Options of commands that read texts with an encoder. */
+export const withLengths = (command: Command): Command =>
+  command
+    .addOption(numberOption('--max-tokens <n>', optionSchemas.TextsOptions.maxTokens))
+    .option('--truncate', "cut texts off that are longer than the model's limit, instead of an error");
+
+const optionsOf = ({ prompt, prefix, ...lengths }: EmbedFlags): EmbedOptions => ({
   ...(prompt !== undefined && { prompt }),
   ...(prefix !== undefined && { prefix }),
-  ...(maxTokens !== undefined && { maxTokens }),
+  ...lengthOptions(lengths),
 });
 
 /** Reports truncated texts on stderr. */
 export function reportTruncated(truncated: number, texts: number): void {
-  if (truncated > 0)
-    say(`${truncated} of ${texts} texts were longer than the model's limit and were truncated`);
+  if (truncated > 0) say(`${truncated} of ${texts} texts were longer than the limit and were truncated`);
 }
 
 async function embed(path: string, given: string[], flags: EmbedFlags, command: Command): Promise<void> {
@@ -35,7 +51,7 @@ async function embed(path: string, given: string[], flags: EmbedFlags, command: 
         signal,
       });
       const row = (i: number) => Array.from(values.subarray(i * dimensions, (i + 1) * dimensions));
-      if (flags.json) await writeJson({ embeddings: texts.map((_, i) => row(i)), tokens });
+      if (flags.json) await writeJson({ embeddings: texts.map((_, i) => row(i)), tokens, truncated });
       else for (const i of texts.keys()) await write(`${row(i).join(' ')}\n`);
       reportTruncated(truncated, texts.length);
     }),
@@ -51,12 +67,11 @@ export async function textsFrom(given: readonly string[], command: Command): Pro
 }
 
 export const embedCommand = (): Command =>
-  withBackend(new Command('embed'))
+  withLengths(withBackend(new Command('embed')))
     .description('turn texts into embeddings')
     .argument('<model>')
     .argument('[text...]', 'default: every line of standard input is a text')
     .option('--prompt <name>', "write one of the model's prompts before every text: query, document, …")
     .option('--prefix <text>', 'write this before every text')
-    .addOption(numberOption('--max-tokens <n>', optionSchemas.EmbedOptions.maxTokens))
-    .option('--json', 'print {"embeddings": [[…] per text], "tokens": …}')
+    .option('--json', 'print {"embeddings": [[…] per text], "tokens": …, "truncated": …}')
     .action(embed);

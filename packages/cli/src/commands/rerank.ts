@@ -3,9 +3,9 @@ import { withEmbedder } from '../load.js';
 import { type BackendFlags, withBackend } from '../options.js';
 import { interruptible } from '../terminal/interrupt.js';
 import { write, writeJson } from '../terminal/write.js';
-import { reportTruncated, textsFrom } from './embed.js';
+import { type LengthFlags, lengthOptions, reportTruncated, textsFrom, withLengths } from './embed.js';
 
-interface RerankFlags extends BackendFlags {
+interface RerankFlags extends BackendFlags, LengthFlags {
   readonly json?: boolean;
 }
 
@@ -19,8 +19,11 @@ async function rerank(
   const texts = await textsFrom(given, command);
   await interruptible((signal) =>
     withEmbedder(path, flags, signal, async (model) => {
-      const { ranked, tokens, truncated } = await model.rerank(query, texts, { signal });
-      if (flags.json) await writeJson({ ranked, tokens });
+      const { ranked, tokens, truncated } = await model.rerank(query, texts, {
+        ...lengthOptions(flags),
+        signal,
+      });
+      if (flags.json) await writeJson({ ranked, tokens, truncated });
       else for (const { index, score } of ranked) await write(`${score.toFixed(4)}\t${texts[index]}\n`);
       reportTruncated(truncated, texts.length);
     }),
@@ -28,10 +31,13 @@ async function rerank(
 }
 
 export const rerankCommand = (): Command =>
-  withBackend(new Command('rerank'))
+  withLengths(withBackend(new Command('rerank')))
     .description('order texts by how well they answer a query, with a cross-encoder')
     .argument('<model>')
     .argument('<query>')
     .argument('[text...]', 'default: every line of standard input is a text')
-    .option('--json', 'print {"ranked": [{"index", "score", "logit"}, …], "tokens": …}, best first')
+    .option(
+      '--json',
+      'print {"ranked": [{"index", "score", "logit"}, …], "tokens": …, "truncated": …}, best first',
+    )
     .action(rerank);

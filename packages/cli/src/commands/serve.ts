@@ -33,6 +33,7 @@ interface ServeFlags extends LoadFlags, TemplateFlags, AdapterFlags, Speculation
   readonly sequences: number;
   readonly maxQueue?: number;
   readonly requestTimeout?: number;
+  readonly keepAlive?: number;
   readonly adapterFolder?: string;
   readonly log: boolean;
 }
@@ -121,6 +122,7 @@ const serverOptions = (models: Record<string, AnyModel>, flags: ServeFlags): Ser
   ...(flags.apiKey && { apiKeys: flags.apiKey }),
   ...(flags.cors && { cors: flags.cors }),
   ...(flags.requestTimeout !== undefined && { requestMs: 1000 * flags.requestTimeout }),
+  ...(flags.keepAlive !== undefined && { keepAliveMs: 1000 * flags.keepAlive }),
   ...(flags.adapterFolder !== undefined && { adapterFolder: flags.adapterFolder }),
   ...(flags.log && { log: (entry) => process.stderr.write(`${JSON.stringify(entry)}\n`) }),
 });
@@ -147,6 +149,14 @@ export const serveCommand = (): Command =>
     .addOption(wholeOption('--sequences <n>', 'room in the cache, in contexts', 1).default(8))
     .addOption(wholeOption('--max-queue <n>', 'most requests that wait for room; more get status 429', 0))
     .addOption(wholeOption('--request-timeout <s>', 'most seconds of a request', 1, mostSeconds))
+    .addOption(
+      wholeOption(
+        '--keep-alive <s>',
+        'seconds between signs of life while nothing is generated; 0: none (default: 10)',
+        0,
+        mostSeconds,
+      ),
+    )
     .option('--adapter-folder <path>', 'let clients load adapters from this folder')
     .option('--no-log', 'no line of JSON per request on stderr')
     .action(serve);

@@ -55,6 +55,7 @@ const jsonResult = (model: SpeechModel, result: TranscriptionResult) => ({
   segments: result.segments,
   language: result.language,
   duration: result.duration,
+  cutPromptTokens: result.cutPromptTokens,
   stages: result.stages,
   loadMs: model.loadMs,
   backend: model.backend,
@@ -103,6 +104,8 @@ async function print(
   const result = await transcription.result;
   if (format === 'json') await writeJson(jsonResult(model, result));
   else say(summary(model, result));
+  const { cutPromptTokens: cut } = result;
+  if (cut > 0) say(`the prompt is too long: its first ${cut} tokens were not read`);
 }
 
 const isSound = (path: string): boolean => /\.(wav|flac|mp3|ogg|oga)$/i.test(path);

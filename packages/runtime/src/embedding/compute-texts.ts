@@ -4,7 +4,7 @@ import { needFinite } from '../broken-numbers.js';
 import { RuntimeError } from '../error.js';
 import { needNotAborted } from '../need-not-aborted.js';
 import { batchesByLength } from './batches.js';
-import type { FittedText, TextEncoder } from './encode-texts.js';
+import { type FittedText, type TextEncoder, textTooLong } from './encode-texts.js';
 
 /** A text, or its token ids with start and end tokens. */
 export type EmbedInput = string | readonly number[];
@@ -38,8 +38,9 @@ export interface TextsJob {
   readonly width: number;
   /** Error code for NaN or infinity, and the name of the numbers in the message. */
   readonly kind: { readonly code: 'BAD_LOGITS' | 'BAD_EMBEDDING'; readonly name: string };
-  /** Most tokens of a text, and V: for texts that are token ids. */
+  /** Most tokens of a text, whether longer ones are cut off, and V: for texts that are token ids. */
   readonly maxTokens: number;
+  readonly truncate: boolean;
   readonly vocabulary: number;
   /** Most tokens of one step. */
   readonly maxBatch: number;
@@ -56,14 +57,15 @@ const stepsOfWindow = 16;
 
 async function encodeText(job: TextsJob, index: number): Promise<FittedText> {
   const text = job.texts[index];
-  const encoded = typeof text === 'string' ? await job.encoder.encode(text) : fittedIds(job, text, index);
+  const encoded =
+    typeof text === 'string' ? await job.encoder.encode(text, index) : fittedIds(job, text, index);
   if (encoded.ids.length > 0) return encoded;
   throw new RuntimeError('EMPTY_PROMPT', `text ${index} has no token, and the model's tokenizer adds none`);
 }
 
 /** Token ids as they are: no start or end is added. */
 function fittedIds(
-  { maxTokens, vocabulary }: TextsJob,
+  { maxTokens, truncate, vocabulary }: TextsJob,
   ids: readonly number[] | undefined,
   index: number,
 ): FittedText {
@@ -75,6 +77,8 @@ function fittedIds(
       'BAD_TOKEN',
       `text ${index} has token ${wrong}; the vocabulary has ids 0 to ${vocabulary - 1}`,
     );
+  if (ids.length > maxTokens && !truncate)
+    throw textTooLong(index, `text ${index} has`, ids.length, maxTokens);
   return { ids: ids.slice(0, maxTokens), truncated: ids.length > maxTokens };
 }
 
@@ -131,7 +135,7 @@ class Results {
 /**
  * Computes all texts, window by window. The texts of a window are sorted by length into batches. While they are
  * computed, the next window is tokenised. One batch always waits, so that the device is never idle. Rejects with
- * RuntimeError ABORTED, BAD_OPTION, EMPTY_PROMPT, the code of the job's kind, and errors of `compute` and `onProgress`.
+ * RuntimeError ABORTED, BAD_OPTION, EMPTY_PROMPT, PROMPT_TOO_LONG, the code of the job's kind, and errors of `compute` and `onProgress`.
  */
 export async function computeTexts(job: TextsJob, options: ComputeOptions): Promise<ComputedTexts> {
   const { signal } = options;

@@ -4,17 +4,19 @@ import { badArgument, badOption, needWhole, RuntimeError } from '../error.js';
 import type { Tokenizer } from '../tokenizer/index.js';
 import { whileLive } from '../while-live.js';
 import { computeTexts, type EmbedInput, type TextsProgress } from './compute-texts.js';
-import { pairedTexts, singleTexts } from './encode-texts.js';
+import { pairedTexts, singleTexts, type TextLimit } from './encode-texts.js';
 
 export interface TextsOptions {
   readonly signal?: AbortSignal | undefined;
   /** Called after each step: finished texts, all texts, and the tokens of the finished ones. */
   readonly onProgress?: ((progress: TextsProgress) => void) | undefined;
-  /**
-   * Most tokens of a text; default and upper bound: the model's limit. Longer texts are cut off at the end and counted
-   * in `truncated`.
-   */
+  /** Most tokens of a text; default and upper bound: the model's limit. */
   readonly maxTokens?: number | undefined;
+  /**
+   * Cut texts off at the end that are longer than `maxTokens`, and count them in `truncated`. Otherwise such a text
+   * rejects with TextTooLongError (PROMPT_TOO_LONG). Default: true with `maxTokens`, otherwise false.
+   */
+  readonly truncate?: boolean | undefined;
 }
 
 export interface EmbedOptions extends TextsOptions {
@@ -34,8 +36,13 @@ export const textsSchema = {
   },
   maxTokens: {
     ...rules.whole(3),
-    about: 'most tokens of a text; longer texts are cut off at the end',
+    about: 'most tokens of a text',
     absent: "the model's limit, which is also the upper bound",
+  },
+  truncate: {
+    ...rules.flag,
+    about: 'cut longer texts off at the end, and count them; false: they reject with PROMPT_TOO_LONG',
+    absent: 'true with maxTokens, otherwise false',
   },
 } as const satisfies Schema<TextsOptions>;
 
@@ -148,23 +155,23 @@ export class Embedder {
   /**
    * Embeds any number of texts. Token ids are embedded as they are: with the start and end tokens that the caller wrote.
    * Memory is bounded, except for the result. Tokenisation overlaps with computation;
-   * batches hold texts of similar length. Rejects with RuntimeError BAD_OPTION, BAD_ARGUMENT, EMPTY_PROMPT,
-   * BAD_TOKEN, BAD_EMBEDDING (a number is NaN or infinite), ABORTED, DISPOSED; BackendError OUT_OF_MEMORY.
+   * batches hold texts of similar length. Rejects with TextTooLongError; RuntimeError BAD_OPTION, BAD_ARGUMENT,
+   * EMPTY_PROMPT, BAD_TOKEN, BAD_EMBEDDING (a number is NaN or infinite), ABORTED, DISPOSED; BackendError OUT_OF_MEMORY.
    */
   async embed(texts: readonly EmbedInput[], options: EmbedOptions = {}): Promise<Embeddings> {
     this.needLive();
     checkArgument('embed', 'texts', texts, inputs, badArgument);
     checkOptions('embed', options, embedSchema, badOption);
     needTexts(texts, options);
-    const encoder = singleTexts(this.tokenizer, this.prefixOf(options), this.tokensOf(options));
+    const encoder = singleTexts(this.tokenizer, this.prefixOf(options), this.limitOf(options));
     const computed = await this.compute(texts, encoder, this.dimensions, 'embedBatch', options);
     const { values, tokens, truncated } = computed;
     return { values, dimensions: this.dimensions, tokens, truncated };
   }
 
   /**
-   * Ranks texts by relevance to a query, with a cross-encoder. Rejects with RuntimeError NO_CLASSIFIER, BAD_OPTION,
-   * BAD_ARGUMENT, PROMPT_TOO_LONG, BAD_LOGITS, ABORTED, DISPOSED; BackendError OUT_OF_MEMORY.
+   * Ranks texts by relevance to a query, with a cross-encoder. Rejects with TextTooLongError; RuntimeError NO_CLASSIFIER,
+   * BAD_OPTION, BAD_ARGUMENT, BAD_LOGITS, ABORTED, DISPOSED; BackendError OUT_OF_MEMORY.
    */
   async rerank(query: string, texts: readonly string[], options: TextsOptions = {}): Promise<Ranking> {
     this.needLive();
@@ -176,7 +183,7 @@ export class Embedder {
         'NO_CLASSIFIER',
         `${this.path} ranks no texts: it has ${this.config.labels || 'no'} classifier outputs, and a cross-encoder has one. Embed the texts, and compare`,
       );
-    const encoder = await pairedTexts(this.tokenizer, query, this.config, this.tokensOf(options));
+    const encoder = await pairedTexts(this.tokenizer, query, this.config, this.limitOf(options));
     const { values, tokens, truncated } = await this.compute(texts, encoder, 1, 'classifyBatch', options);
     const ranked = Array.from(values, (logit, index) => ({
       index,
@@ -205,7 +212,7 @@ export class Embedder {
     encoder: ReturnType<typeof singleTexts>,
     width: number,
     method: 'embedBatch' | 'classifyBatch',
-    { signal, onProgress, maxTokens }: TextsOptions,
+    { signal, onProgress, ...limits }: TextsOptions,
   ) {
     const backend = this.parts.encoder;
     const job = {
@@ -213,7 +220,7 @@ export class Embedder {
       encoder,
       width,
       kind: kinds[method],
-      maxTokens: this.tokensOf({ maxTokens }),
+      ...this.limitOf(limits),
       vocabulary: this.config.vocabulary,
       maxBatch: backend.maxBatch,
       callsInFlight: backend.callsInFlight,
@@ -222,9 +229,10 @@ export class Embedder {
     return whileLive(this.needLive, () => computeTexts(job, { signal, onProgress }));
   }
 
-  private tokensOf({ maxTokens = this.maxTokens }: TextsOptions): number {
-    needWhole('maxTokens', maxTokens, 3, this.maxTokens);
-    return maxTokens;
+  private limitOf({ maxTokens, truncate = maxTokens !== undefined }: TextsOptions): TextLimit {
+    const most = maxTokens ?? this.maxTokens;
+    needWhole('maxTokens', most, 3, this.maxTokens);
+    return { maxTokens: most, truncate };
   }
 
   private prefixOf({ prompt, prefix = '' }: EmbedOptions): string {

@@ -1,21 +1,31 @@
 import type { EncodedText, EncoderConfig } from '@quern/models';
-import { RuntimeError } from '../error.js';
 import type { Tokenizer } from '../tokenizer/index.js';
+import { TextTooLongError } from './text-too-long.js';
 
 /** The encoder's input for a text. `truncated`: the text was cut off at the end. */
 export interface FittedText extends EncodedText {
   readonly truncated: boolean;
 }
 
+/** Most tokens of an input, and whether longer texts are cut off at the end. */
+export interface TextLimit {
+  readonly maxTokens: number;
+  readonly truncate: boolean;
+}
+
 /** Tokenises texts to at most the encoder's number of tokens. */
 export interface TextEncoder {
-  encode(text: string): Promise<FittedText>;
+  /** Rejects with TextTooLongError where the text is too long and may not be cut off. */
+  encode(text: string, index: number): Promise<FittedText>;
 }
 
 const bare = { addBos: false, addEos: false } as const;
 
 /** Texts up to this many characters are tokenised in less than 1 ms. */
 const shortText = 4096;
+
+/** The error for a text that is too long counts up to this many tokens. */
+const mostCounted = 100_000;
 
 /** The tokens of a text; for a text longer than `room`, only its first tokens, at least room + 1. */
 const firstTokens = async (tokenizer: Tokenizer, text: string, room: number): Promise<readonly number[]> =>
@@ -31,13 +41,37 @@ function endsOf(tokenizer: Tokenizer): { start: readonly number[]; end: readonly
   };
 }
 
-/** Single texts: start, text, end. A long text is cut off at its end. */
-export function singleTexts(tokenizer: Tokenizer, prefix: string, maxTokens: number): TextEncoder {
+/** @param what the input and its verb: 'text 3 has' */
+export function textTooLong(
+  index: number,
+  what: string,
+  tokens: number,
+  maxTokens: number,
+): TextTooLongError {
+  const counted = tokens > mostCounted ? `more than ${mostCounted}` : tokens;
+  return new TextTooLongError(
+    index,
+    tokens,
+    maxTokens,
+    `${what} ${counted} tokens; the limit is ${maxTokens}: shorten the text or split it; \`truncate\` allows to cut it off at the end`,
+  );
+}
+
+/** Single texts: start, text, end. */
+export function singleTexts(
+  tokenizer: Tokenizer,
+  prefix: string,
+  { maxTokens, truncate }: TextLimit,
+): TextEncoder {
   const { start, end } = endsOf(tokenizer);
   const room = Math.max(0, maxTokens - start.length - end.length);
   return {
-    async encode(text) {
+    async encode(text, index) {
       const ids = await firstTokens(tokenizer, prefix + text, room);
+      if (ids.length > room && !truncate) {
+        const all = await firstTokens(tokenizer, prefix + text, mostCounted);
+        throw textTooLong(index, `text ${index} has`, start.length + all.length + end.length, maxTokens);
+      }
       return { ids: [...start, ...ids.slice(0, room), ...end], truncated: ids.length > room };
     },
   };
@@ -45,28 +79,28 @@ export function singleTexts(tokenizer: Tokenizer, prefix: string, maxTokens: num
 
 /**
  * A query with each text, for cross-encoders. Separator: BERT has two segments and one end token; RoBERTa has one
- * segment and two end tokens. A long text is cut off at its end. Rejects with RuntimeError PROMPT_TOO_LONG where the
- * query leaves no room for a text.
+ * segment and two end tokens. Rejects with TextTooLongError where the query leaves no room for a text.
  */
 export async function pairedTexts(
   tokenizer: Tokenizer,
   query: string,
   config: EncoderConfig,
-  maxTokens: number,
+  { maxTokens, truncate }: TextLimit,
 ): Promise<TextEncoder> {
   const { start, end } = endsOf(tokenizer);
   const asked = await firstTokens(tokenizer, query, maxTokens);
   const between = config.segments > 1 ? end : [...end, ...end];
   const first = [...start, ...asked, ...between];
   const room = maxTokens - first.length - end.length;
-  if (room < 1)
-    throw new RuntimeError(
-      'PROMPT_TOO_LONG',
-      `the query has ${asked.length > maxTokens ? `more than ${maxTokens}` : asked.length} tokens: no room for a text within the model's ${maxTokens}`,
-    );
+  if (room < 1) throw await queryTooLong(tokenizer, query, maxTokens);
   return {
-    async encode(text) {
+    async encode(text, index) {
       const ids = await firstTokens(tokenizer, text, room);
+      if (ids.length > room && !truncate) {
+        const all = await firstTokens(tokenizer, text, mostCounted);
+        const tokens = first.length + all.length + end.length;
+        throw textTooLong(index, `the query and text ${index} have`, tokens, maxTokens);
+      }
       return {
         ids: [...first, ...ids.slice(0, room), ...end],
         truncated: ids.length > room,
@@ -74,4 +108,20 @@ export async function pairedTexts(
       };
     },
   };
+}
+
+/** The query is never cut off. */
+async function queryTooLong(
+  tokenizer: Tokenizer,
+  query: string,
+  maxTokens: number,
+): Promise<TextTooLongError> {
+  const { length } = await firstTokens(tokenizer, query, mostCounted);
+  const counted = length > mostCounted ? `more than ${mostCounted}` : length;
+  return new TextTooLongError(
+    undefined,
+    length,
+    maxTokens,
+    `the query has ${counted} tokens: no room for a text within the model's ${maxTokens}`,
+  );
 }

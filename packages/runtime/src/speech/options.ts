@@ -77,6 +77,8 @@ export interface TranscriptionResult {
   /** Seconds of sound. */
   readonly duration: number;
   readonly stages: TranscriptionStages;
+  /** Tokens at the beginning of `prompt` that the model did not read: its prompts have half the context, less 5 tokens. */
+  readonly cutPromptTokens: number;
 }
 
 /** Time per stage, in milliseconds. */
@@ -143,7 +145,11 @@ export const transcribeSchema = {
     about: 'use the text of earlier windows as context',
     byDefault: true,
   },
-  prompt: { ...rules.text, about: 'earlier text, or words to expect', absent: 'none' },
+  prompt: {
+    ...rules.text,
+    about: "earlier text, or words to expect; of a longer one the end, at most half the model's context",
+    absent: 'none',
+  },
   seed: { ...rules.seed, about: 'the same seed draws the same texts', byDefault: 0 },
   maxTokens: {
     ...rules.whole(1),

@@ -54,6 +54,7 @@ export class Transcriber implements Production<Segment, TranscriptionResult> {
   /** First frame of the encoded window. */
   private heardFrom: number | undefined;
   private encoded: Float32Array | undefined;
+  private readonly cutPromptTokens: number;
   private readonly coming: AsyncGenerator<Segment, void, void>;
 
   constructor(
@@ -66,6 +67,7 @@ export class Transcriber implements Production<Segment, TranscriptionResult> {
     const texts = Math.max(options.beamSize, options.temperatures.some((t) => t > 0) ? options.bestOf : 1);
     this.language = vocabulary.ids.multilingual ? options.language : 'en';
     this.previous = options.prompt ? vocabulary.encode!(` ${options.prompt.trim()}`) : [];
+    this.cutPromptTokens = Math.max(0, this.previous.length - this.roomForText());
     this.session = SpeechSession.open(model, texts, source.graph);
     this.coming = this.run(input);
   }
@@ -116,6 +118,7 @@ export class Transcriber implements Production<Segment, TranscriptionResult> {
       language: this.language === 'auto' ? '' : this.language,
       duration: this.duration,
       stages: { ...this.stages },
+      cutPromptTokens: this.cutPromptTokens,
     };
   }
 
@@ -204,7 +207,7 @@ export class Transcriber implements Production<Segment, TranscriptionResult> {
       vocabulary,
       rules: this.rules(length),
       options: this.options,
-      prompt: [...this.previousText(wanted.length), ...wanted],
+      prompt: [...this.previousText(), ...wanted],
       wanted,
     });
   }
@@ -218,10 +221,17 @@ export class Transcriber implements Production<Segment, TranscriptionResult> {
   }
 
   /** The last tokens of the earlier text: at most half of the context. */
-  private previousText(wanted: number): number[] {
-    const room = Math.floor(this.source.model.config.decoder.context / 2) - 1 - wanted;
+  private previousText(): number[] {
+    const room = this.roomForText();
     if (this.previous.length === 0 || room < 1) return [];
     return [this.source.vocabulary.ids.startOfPrevious, ...this.previous.slice(-room)];
+  }
+
+  /** Most tokens of earlier text, beside its mark, and the tokens for start, language and task. */
+  private roomForText(): number {
+    const { model, vocabulary } = this.source;
+    const wanted = vocabulary.ids.multilingual ? 3 : 1;
+    return Math.floor(model.config.decoder.context / 2) - 1 - wanted;
   }
 
   private remember({ temperature }: WindowText, tokens: readonly number[]): void {

@@ -18,5 +18,6 @@ const nothing: TranscriptionResult = {
   segments: [],
   language: '',
   duration: 0,
+  cutPromptTokens: 0,
   stages: { audioMs: 0, melMs: 0, encodeMs: 0, decodeMs: 0, alignMs: 0, windows: 0, tokens: 0 },
 };

@@ -85,9 +85,16 @@ for (const [on, open, count] of backends)
       expect(distance(row(all, 1), row(all, 2))).toBeGreaterThan(0.01);
     });
 
-    test('a text that is too long is truncated and counted; the prefix comes first', async () => {
+    test('a text that is too long is refused, or truncated and counted; the prefix comes first', async () => {
       const [long, cut] = ['a '.repeat(500), 'a '.repeat(62)];
-      const both = await model.embed([long, cut]);
+      for (const text of [long, new Array<number>(502).fill(5)])
+        for (const options of [{}, { truncate: false, maxTokens: 64 }])
+          await expect(model.embed(['b', text], options)).rejects.toMatchObject({
+            ...{ name: 'TextTooLongError', code: 'PROMPT_TOO_LONG', index: 1, tokens: 502, maxTokens: 64 },
+            message: expect.stringContaining('text 1 has 502 tokens; the limit is 64'),
+          });
+      const both = await model.embed([long, cut], { truncate: true });
+      expect(await model.embed([long, cut], { maxTokens: 64 })).toEqual(both);
       expect(both.truncated).toBe(1);
       expect(distance(row(both, 0), row(both, 1))).toBeLessThan(2e-6);
       const prefixed = await model.embed(['b c'], { prefix: 'a ' });
@@ -125,7 +132,14 @@ test('a cross-encoder orders texts by their logits, equal to the logits of singl
     const alone = await model.rerank('a b c', [some[index]!]);
     expect(alone.ranked[0]!.logit).toBeCloseTo(logit, 5);
   }
-  await expect(model.rerank('a '.repeat(100), some)).rejects.toMatchObject({ code: 'PROMPT_TOO_LONG' });
+  const query = { code: 'PROMPT_TOO_LONG', index: undefined, tokens: 100, maxTokens: 64 };
+  await expect(model.rerank('a '.repeat(100), some)).rejects.toMatchObject(query);
+  const long = ['b', 'c '.repeat(80)];
+  await expect(model.rerank('a a', long)).rejects.toMatchObject({
+    ...{ code: 'PROMPT_TOO_LONG', index: 1, tokens: 85, maxTokens: 64 },
+    message: expect.stringContaining('the query and text 1 have 85 tokens; the limit is 64'),
+  });
+  expect((await model.rerank('a a', long, { truncate: true })).truncated).toBe(1);
 });
 
 (hasCpu ? test : test.skip)('a cross-encoder gives the same logits on backend-cpu', async () => {
@@ -154,14 +168,17 @@ test('only the beginning of a 20 MB text is read', async () => {
     },
   });
   const { maxTokens } = model;
-  expect(await singleTexts(watched, '', maxTokens).encode(huge)).toMatchObject({ truncated: true });
-  const pairs = await pairedTexts(watched, 'a', model.config, maxTokens);
-  expect(await pairs.encode(huge)).toMatchObject({ truncated: true });
-  await expect(pairedTexts(watched, huge, model.config, maxTokens)).rejects.toThrow(
-    `the query has more than ${maxTokens} tokens`,
+  const limit = { maxTokens, truncate: true };
+  expect(await singleTexts(watched, '', limit).encode(huge, 0)).toMatchObject({ truncated: true });
+  const pairs = await pairedTexts(watched, 'a', model.config, limit);
+  expect(await pairs.encode(huge, 0)).toMatchObject({ truncated: true });
+  await expect(pairedTexts(watched, huge, model.config, limit)).rejects.toThrow(
+    'the query has more than 100000 tokens',
   );
-  expect(Math.max(...encoded)).toBeLessThan(100_000); // of five million
-  const [long, short] = [await model.embed([huge]), await model.embed([huge.slice(0, 2000)])];
+  await expect(model.embed([huge])).rejects.toThrow('text 0 has more than 100000 tokens; the limit is');
+  expect(Math.max(...encoded)).toBeLessThan(200_000); // of five million
+  const cut = { truncate: true };
+  const [long, short] = [await model.embed([huge], cut), await model.embed([huge.slice(0, 2000)], cut)];
   expect(distance(long.values, short.values)).toBeLessThan(1e-6);
   expect([long.truncated, long.tokens]).toEqual([1, maxTokens]);
   await expect(model.rerank(huge, ['a'])).rejects.toMatchObject({ code: 'PROMPT_TOO_LONG' });

@@ -1,5 +1,7 @@
+import type { Call } from '../context.js';
+
 /** Longest wait for the first values, in milliseconds: then clients and proxies should see that a response comes. */
-const patience = 5000;
+const longest = 5000;
 
 /** A source whose first value is asked for at once. */
 class Begun<T> implements AsyncIterable<T> {
@@ -31,14 +33,17 @@ class Begun<T> implements AsyncIterable<T> {
 
 /**
  * The same values, begun. What fails before the first of them rejects here, while the response can still have a status of
- * its own: a prompt that is too long, a schema that cannot be enforced, a full queue. After five seconds it is an error of
- * the stream.
+ * its own: a prompt that is too long, a schema that cannot be enforced, a full queue. After five seconds, or after a shorter `keepAliveMs`, it is
+ * an error of the stream.
  */
-export async function allBegun<T>(sources: readonly AsyncIterable<T>[]): Promise<AsyncIterable<T>[]> {
+export async function allBegun<T>(
+  sources: readonly AsyncIterable<T>[],
+  { keepAliveMs = 0 }: Partial<Pick<Call, 'keepAliveMs'>> = {},
+): Promise<AsyncIterable<T>[]> {
   const all = sources.map((source) => new Begun(source));
   let timer: NodeJS.Timeout | undefined;
   const patient = new Promise((resolve) => {
-    timer = setTimeout(resolve, patience);
+    timer = setTimeout(resolve, Math.min(longest, keepAliveMs || longest));
   });
   try {
     await Promise.race([Promise.all(all.map(({ first }) => first)), patient]);
@@ -52,5 +57,7 @@ export async function allBegun<T>(sources: readonly AsyncIterable<T>[]): Promise
 }
 
 /** As `allBegun`, of one source. */
-export const begun = async <T>(source: AsyncIterable<T>): Promise<AsyncIterable<T>> =>
-  (await allBegun([source]))[0]!;
+export const begun = async <T>(
+  source: AsyncIterable<T>,
+  call?: Pick<Call, 'keepAliveMs'>,
+): Promise<AsyncIterable<T>> => (await allBegun([source], call))[0]!;

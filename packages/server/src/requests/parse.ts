@@ -6,11 +6,34 @@ import { withPlainNumbers } from './plain-numbers.js';
 /** Deepest nesting of a JSON body. */
 const mostDepth = 64;
 
-/** The JSON object of a request's body. @throws ApiError 400, 413 */
+/**
+ * Whether a browser sent the request. A page of another origin can send any text without asking first, but only with
+ * these types: without one, or as a form. With JSON's type its browser asks the server first (see `cors`).
+ */
+function isOfBrowser({ headers }: Request): boolean {
+  return (
+    ['origin', 'referer', 'sec-fetch-site', 'cookie'].some((name) => headers.has(name)) ||
+    /^mozilla\//i.test(headers.get('user-agent') ?? '')
+  );
+}
+
+const jsonType = /^[^;,]*[/+]json\s*(;|$)/i;
+const formType = /^application\/x-www-form-urlencoded\s*(;|$)/i; // what `curl -d` says of any text
+
+/** @throws ApiError 415 */
+function needJsonType(request: Request): void {
+  const type = request.headers.get('content-type');
+  if (type !== null && jsonType.test(type)) return;
+  const told = type === null ? 'a body without a content-type' : `a body of the type ${type}`;
+  if (type !== null && !formType.test(type))
+    throw new ApiError(415, `${told}: send JSON, as application/json`, null, 'bad_media_type');
+  if (isOfBrowser(request))
+    throw new ApiError(415, `a browser sent ${told}: send application/json`, null, 'bad_media_type');
+}
+
+/** The JSON object of a request's body. @throws ApiError 400, 413, 415 */
 export async function readJson(request: Request): Promise<unknown> {
-  const type = request.headers.get('content-type') ?? 'application/json';
-  if (!/json/i.test(type))
-    throw new ApiError(415, `the body must be JSON, not ${type}`, null, 'bad_media_type');
+  needJsonType(request);
   const text = await request.text();
   try {
     const value = parseJson(text);

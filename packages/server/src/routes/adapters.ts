@@ -7,6 +7,7 @@ import { ApiError, badField } from '../errors.js';
 import { generators, modelFor, type ServedModels } from '../models.js';
 import { modelName } from '../requests/fields.js';
 import { parse, readJson } from '../requests/parse.js';
+import { wholeJson } from '../whole.js';
 
 const adapterName = z.string().regex(/^[\w.-]{1,100}$/, 'must be 1 to 100 letters, digits, dots or hyphens');
 
@@ -42,12 +43,19 @@ const told = ({ message }: QuernError, path: string, asked: string): string =>
 const unloadRequest = z.strictObject({ lora_name: adapterName });
 
 /** POST /v1/unload_lora_adapter; answers when the adapter's requests have ended */
-export async function unloadAdapter(request: Request, { options }: ServerContext): Promise<Response> {
+export async function unloadAdapter(
+  request: Request,
+  { options }: ServerContext,
+  call: Call,
+): Promise<Response> {
   const { lora_name } = parse(unloadRequest, await readJson(request));
   const found = generators(options.models).find(([, model]) => hasAdapter(model, lora_name));
   if (!found) throw new ApiError(404, `there is no adapter "${lora_name}"`, 'lora_name', 'adapter_not_found');
-  await found[1].unloadAdapter(lora_name);
-  return Response.json({ lora_name, loaded: false });
+  const unloaded = found[1].unloadAdapter(lora_name);
+  return wholeJson(
+    unloaded.then(() => ({ lora_name, loaded: false })),
+    call,
+  );
 }
 
 const hasAdapter = ({ adapters }: Model, name: string): boolean =>

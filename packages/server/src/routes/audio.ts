@@ -6,6 +6,7 @@ import { badField } from '../errors.js';
 import { modelFor } from '../models.js';
 import { parse } from '../requests/parse.js';
 import { event, eventStream } from '../sse.js';
+import { wholeJson, wholeText } from '../whole.js';
 
 const formats = ['json', 'text', 'srt', 'verbose_json', 'vtt'] as const;
 
@@ -30,9 +31,9 @@ export const audio =
     const { model } = modelFor(options.models, 'speech', body.model);
     const transcription = model.transcribe(file, optionsOf(body, task, call.signal));
     if (body.stream === 'true' || body.stream === '1') {
-      return eventStream(await begun(deltas(transcription)), call);
+      return eventStream(await begun(deltas(transcription), call), call);
     }
-    return show(await transcription.result, body.response_format, task);
+    return show(transcription.result, body.response_format, task, call);
   };
 
 async function readForm(request: Request): Promise<{ file: Uint8Array; body: AudioRequest }> {
@@ -75,30 +76,47 @@ async function* deltas(
   yield event({ type: 'transcript.text.done', text });
 }
 
-function show(result: TranscriptionResult, format: AudioRequest['response_format'], task: string): Response {
-  const plain = { 'content-type': 'text/plain; charset=utf-8' };
-  switch (format) {
-    case 'text':
-      return new Response(`${result.text}\n`, { headers: plain });
-    case 'srt':
-      return new Response(toSrt(result.segments), { headers: plain });
-    case 'vtt':
-      return new Response(toVtt(result.segments), { headers: plain });
-    case 'verbose_json':
-      return Response.json(verbose(result, task));
-    default:
-      return Response.json({
-        text: result.text,
-        usage: { type: 'duration', seconds: Math.ceil(result.duration) },
-      });
-  }
+const plain = 'text/plain; charset=utf-8';
+
+/** A transcript as text: white space before it would change it. */
+const texts: Readonly<Record<'text' | 'srt' | 'vtt', (result: TranscriptionResult) => string>> = {
+  text: ({ text }) => `${text}\n`,
+  srt: ({ segments }) => toSrt(segments),
+  vtt: ({ segments }) => toVtt(segments),
+};
+
+function show(
+  work: Promise<TranscriptionResult>,
+  format: AudioRequest['response_format'],
+  task: string,
+  call: Call,
+): Promise<Response> {
+  if (format === 'verbose_json')
+    return wholeJson(
+      work.then((result) => verbose(result, task)),
+      call,
+    );
+  if (format !== 'json')
+    return wholeText(work.then(texts[format]), call, { contentType: plain, keepAlive: '' });
+  return wholeJson(work.then(brief), call);
 }
 
-const verbose = ({ text, language, duration, segments }: TranscriptionResult, task: string) => ({
+const brief = (result: TranscriptionResult) => ({
+  text: result.text,
+  ...cutOf(result),
+  usage: { type: 'duration', seconds: Math.ceil(result.duration) },
+});
+
+/** Tokens at the beginning of a long `prompt` that were not read. */
+const cutOf = ({ cutPromptTokens }: Pick<TranscriptionResult, 'cutPromptTokens'>) =>
+  cutPromptTokens > 0 ? { cut_prompt_tokens: cutPromptTokens } : {};
+
+const verbose = ({ text, language, duration, segments, ...rest }: TranscriptionResult, task: string) => ({
   task,
   language,
   duration,
   text,
+  ...cutOf(rest),
   words: segments.flatMap(({ words = [] }) => words.map(({ word, start, end }) => ({ word, start, end }))),
   segments: segments.map((each) => ({
     id: each.id,

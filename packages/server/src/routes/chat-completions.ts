@@ -15,6 +15,7 @@ import { parse, readJson } from '../requests/parse.js';
 import { structureOf } from '../requests/response-format.js';
 import { toolOptions } from '../requests/tools.js';
 import { event, eventStream } from '../sse.js';
+import { wholeJson } from '../whole.js';
 
 type Served = NamedModel<'generation'>;
 
@@ -29,8 +30,8 @@ export async function chatCompletions(
   const served = generatorFor(context.options, body.model);
   const turns = turnsOf(body, served, context, call);
   const head = { id: `chatcmpl-${randomUUID()}`, created: Math.floor(Date.now() / 1000), model: served.name };
-  if (!body.stream) return Response.json(await whole(turns, served, head, body.logprobs === true));
-  return eventStream(chunks(await allBegun(turns), body, served, head), call);
+  if (!body.stream) return wholeJson(whole(turns, served, head, body.logprobs === true), call);
+  return eventStream(chunks(await allBegun(turns, call), body, served, head), call);
 }
 
 interface Head {

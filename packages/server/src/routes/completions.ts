@@ -14,6 +14,7 @@ import { needMaxTokens } from '../requests/max-tokens.js';
 import { parse, readJson } from '../requests/parse.js';
 import { structureOf } from '../requests/response-format.js';
 import { event, eventStream } from '../sse.js';
+import { wholeJson } from '../whole.js';
 
 type Served = NamedModel<'generation'>;
 
@@ -34,9 +35,8 @@ export async function completions(request: Request, context: ServerContext, call
   const turns = turnsOf(body, served, context, call);
   const head = { id: `cmpl-${randomUUID()}`, created: Math.floor(Date.now() / 1000), model: served.name };
   const before = body.echo ? promptsOf(body).flatMap((prompt) => repeat(textOf(prompt, served), body.n)) : [];
-  if (!body.stream)
-    return Response.json(await whole(turns, served, head, before, body.logprobs !== undefined));
-  return eventStream(chunks(await allBegun(turns), body, served, head, before), call);
+  if (!body.stream) return wholeJson(whole(turns, served, head, before, body.logprobs !== undefined), call);
+  return eventStream(chunks(await allBegun(turns, call), body, served, head, before), call);
 }
 
 const repeat = <T>(value: T, times = 1): T[] => new Array<T>(times).fill(value);

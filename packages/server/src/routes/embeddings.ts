@@ -1,10 +1,12 @@
-import type { Embedder, EmbedInput } from '@quern/runtime';
+import type { Embedder, Embeddings, EmbedInput } from '@quern/runtime';
 import { z } from 'zod';
 import type { Call, ServerContext } from '../context.js';
 import { badField } from '../errors.js';
 import { modelFor } from '../models.js';
 import { harmless, modelName, orNull, whole } from '../requests/fields.js';
 import { parse, readJson } from '../requests/parse.js';
+import { namingLongTexts, truncatedTexts, truncationFields, truncationOf } from '../requests/truncation.js';
+import { wholeJson } from '../whole.js';
 
 const text = z.string().min(1);
 /** Most inputs of a request. */
@@ -28,13 +30,14 @@ const request_ = z.strictObject({
   encoding_format: orNull(z.enum(['float', 'base64'])),
   dimensions: orNull(whole(1)),
   prompt: orNull(z.string()),
+  ...truncationFields,
 });
 
 /** POST /v1/embeddings */
 export async function embeddings(
   request: Request,
   { options }: ServerContext,
-  { signal }: Call,
+  call: Call,
 ): Promise<Response> {
   const body = parse(request_, await readJson(request));
   const { name, model } = modelFor(options.models, 'embedding', body.model);
@@ -42,16 +45,26 @@ export async function embeddings(
     throw badField('dimensions', `"${name}" has ${model.dimensions} dimensions; they cannot be changed`);
   const texts = inputsOf(body.input);
   needInputs(texts, body.prompt, model);
-  const { values, dimensions, tokens } = await model.embed(texts, { signal, prompt: body.prompt });
+  const lengths = truncationOf(body, model);
+  const found = model
+    .embed(texts, { ...lengths, signal: call.signal, prompt: body.prompt })
+    .catch(namingLongTexts((index) => (isList(body.input) ? `input.${index}` : 'input')));
   const write = body.encoding_format === 'base64' ? toBase64 : (row: Float32Array) => Array.from(row);
-  const data = texts.map((_, index) => ({
-    object: 'embedding',
-    index,
-    embedding: write(values.subarray(index * dimensions, (index + 1) * dimensions)),
+  const answer = found.then(({ tokens, truncated, ...rows }) => ({
+    object: 'list',
+    data: texts.map((_, index) => ({ object: 'embedding', index, embedding: write(rowOf(rows, index)) })),
+    model: name,
+    usage: { prompt_tokens: tokens, total_tokens: tokens, ...truncatedTexts(lengths, truncated) },
   }));
-  const usage = { prompt_tokens: tokens, total_tokens: tokens };
-  return Response.json({ object: 'list', data, model: name, usage });
+  return wholeJson(answer, call);
 }
+
+const rowOf = ({ values, dimensions }: Pick<Embeddings, 'values' | 'dimensions'>, index: number) =>
+  values.subarray(index * dimensions, (index + 1) * dimensions);
+
+/** Whether there are several texts; one may be a list of token ids. */
+const isList = (input: z.output<typeof request_>['input']): boolean =>
+  typeof input !== 'string' && !isIds(input);
 
 const inputsOf = (input: z.output<typeof request_>['input']): readonly EmbedInput[] =>
   typeof input === 'string' ? [input] : isIds(input) ? [input] : input;

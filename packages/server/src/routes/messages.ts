@@ -5,7 +5,6 @@ import { type Block, blocksOf, wholeAnswer } from '../chat/blocks.js';
 import { answer, type TurnEvent, turn } from '../chat/turn.js';
 import type { Call, ServerContext } from '../context.js';
 import type { ApiError } from '../errors.js';
-import { jsonResponse } from '../json-response.js';
 import { generatorFor, modelFor } from '../models.js';
 import {
   chatMessages,
@@ -18,6 +17,7 @@ import {
 import { needMaxTokens } from '../requests/max-tokens.js';
 import { parse, readJson } from '../requests/parse.js';
 import { event, eventStream } from '../sse.js';
+import { wholeJson } from '../whole.js';
 
 /** POST /v1/messages, in Anthropic's form */
 export async function messages(request: Request, context: ServerContext, call: Call): Promise<Response> {
@@ -28,15 +28,18 @@ export async function messages(request: Request, context: ServerContext, call: C
   const options = { ...optionsOf(body), signal: call.signal, onNotice: call.notice };
   const events = turn(served, answer(chatMessages(body), options), context.metrics, 'tools');
   const head = { id: `msg_${randomUUID()}`, type: 'message', role: 'assistant', model: served.name };
-  if (body.stream) return eventStream(streamOf(await begun(events), head), call, anthropicEvent);
-  const { blocks, result } = await wholeAnswer(events);
-  return jsonResponse({
+  if (body.stream) return eventStream(streamOf(await begun(events, call), head), call, anthropicEvent, ping);
+  const whole = wholeAnswer(events).then(({ blocks, result }) => ({
     ...head,
     content: blocks.map(show),
     ...stopOf(result, blocks),
     usage: usageOf(result),
-  });
+  }));
+  return wholeJson(whole, call, anthropicError);
 }
+
+/** Anthropic's event for a stream in which nothing happens. */
+const ping = event({ type: 'ping' }, 'ping');
 
 /** POST /v1/messages/count_tokens */
 export async function countTokens(

@@ -5,7 +5,6 @@ import { type Block, type BlockEvent, blocksOf, isCut, wholeAnswer } from '../ch
 import { answer, type TurnEvent, turn } from '../chat/turn.js';
 import type { Call, ServerContext } from '../context.js';
 import type { ApiError } from '../errors.js';
-import { jsonResponse } from '../json-response.js';
 import { generatorFor } from '../models.js';
 import { samplingOptions } from '../requests/generate-options.js';
 import { needMaxTokens } from '../requests/max-tokens.js';
@@ -18,6 +17,7 @@ import {
 } from '../requests/responses.js';
 import { flatToolOptions } from '../requests/tools.js';
 import { event, eventStream } from '../sse.js';
+import { wholeJson } from '../whole.js';
 
 /** POST /v1/responses, without a store */
 export async function responses(request: Request, context: ServerContext, call: Call): Promise<Response> {
@@ -37,10 +37,12 @@ export async function responses(request: Request, context: ServerContext, call: 
   const head = headOf(body, served.name);
   if (body.stream) {
     const numbers = new Numbers();
-    return eventStream(streamOf(await begun(events), head, numbers), call, (error) => failed(error, numbers));
+    return eventStream(streamOf(await begun(events, call), head, numbers), call, (error) =>
+      failed(error, numbers),
+    );
   }
-  const { blocks, result } = await wholeAnswer(events);
-  return jsonResponse(ended(head, blocks, result));
+  const whole = wholeAnswer(events).then(({ blocks, result }) => ended(head, blocks, result));
+  return wholeJson(whole, call);
 }
 
 const headOf = (body: ResponsesRequest, model: string) => ({

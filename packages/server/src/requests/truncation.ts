@@ -1,0 +1,41 @@
+import { type Embedder, type TextsOptions, TextTooLongError } from '@quern/runtime';
+import { z } from 'zod';
+import { ApiError, badField } from '../errors.js';
+import { orNull, whole } from './fields.js';
+
+/** Fields that allow to cut texts off at their end: as in TEI, as in vLLM. */
+export const truncationFields = {
+  truncate: orNull(z.boolean()),
+  truncate_prompt_tokens: orNull(whole(-1)),
+};
+
+type TruncationFields = z.output<z.ZodObject<typeof truncationFields>>;
+
+/** `truncate_prompt_tokens: -1` means the model's limit. @throws ApiError 400 */
+export function truncationOf(
+  { truncate, truncate_prompt_tokens: most }: TruncationFields,
+  { maxTokens }: Embedder,
+): Pick<TextsOptions, 'truncate' | 'maxTokens'> {
+  if (most === undefined) return { truncate: truncate ?? false };
+  const field = 'truncate_prompt_tokens';
+  if (truncate === false)
+    throw badField(field, `${field} contradicts truncate: false: leave one of them out`);
+  if (most === -1) return { truncate: true };
+  if (most >= 3 && most <= maxTokens) return { truncate: true, maxTokens: most };
+  throw badField(field, `${field} is ${most}; it must be from 3 to ${maxTokens}, or -1 for ${maxTokens}`);
+}
+
+/** The count for `usage`, where texts may be cut off. */
+export const truncatedTexts = ({ truncate }: TextsOptions, truncated: number) =>
+  truncate ? { truncated_texts: truncated } : {};
+
+/**
+ * Names the field of a text that is too long.
+ * @param fieldOf the field of a text; of the query, where there is no index
+ */
+export const namingLongTexts =
+  (fieldOf: (index: number | undefined) => string) =>
+  (error: unknown): never => {
+    if (!(error instanceof TextTooLongError)) throw error;
+    throw new ApiError(400, error.message, fieldOf(error.index), 'context_length_exceeded');
+  };
