@@ -110,7 +110,7 @@ export interface LoadFlags extends BackendFlags {
 }
 
 export interface SamplingFlags {
-  readonly n?: number;
+  readonly maxTokens?: number;
   readonly temperature?: number;
   readonly topK?: number;
   readonly topP?: number;
@@ -178,7 +178,7 @@ export const withStoredCache = (command: Command): Command =>
  * Flags of the numeric generation options; undefined: no flag. A new option compiles only with an entry here.
  */
 const numberFlags = {
-  maxTokens: '-n <tokens>',
+  maxTokens: '-n, --max-tokens <tokens>',
   temperature: '--temperature <t>',
   topK: '--top-k <k>',
   topP: '--top-p <p>',
@@ -238,7 +238,7 @@ export const loadOptions = (flags: LoadFlags): LoadOptions => ({
 
 export const generateOptions = (flags: SamplingFlags): GenerateOptions =>
   defined({
-    maxTokens: flags.n,
+    maxTokens: flags.maxTokens,
     temperature: flags.temperature,
     topK: flags.topK,
     topP: flags.topP,

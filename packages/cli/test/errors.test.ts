@@ -147,7 +147,11 @@ test.each([
   [['-ngl', '99'], '--split'],
   [['-c', '4096'], '--ctx'],
   [['--context', '4096'], '--ctx'],
-  [['--n-predict', '9'], '-n'],
+  [['--n-predict', '9'], '--max-tokens'],
+  [['--max-new-tokens', '9'], '--max-tokens'],
+  [['--temp', '0'], '--temperature'],
+  [['--repetition-penalty', '1'], '--repeat-penalty'],
+  [['--lora', 'x'], '--adapter'],
 ])('%j of llama.cpp is refused with a hint to %s', async (args, flag) => {
   const { code, stderr } = await quern(['run', 'demo', ...args]);
   expect(code).toBe(1);

@@ -1,6 +1,9 @@
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
-import { modelName } from '../src/serve/model-name.js';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { modelName, namedPaths } from '../src/serve/model-name.js';
 import { quern, start } from './cli.js';
 
 /** A port that is free now. */
@@ -31,16 +34,16 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   async (signal) => {
     const port = await freePort();
     const url = `http://127.0.0.1:${port}`;
-    const server = start(['serve', 'demo', 'demo', '--port', String(port), '--api-key', 'secret']);
+    const server = start(['serve', 'demo', 'second=demo', '--port', String(port), '--api-key', 'secret']);
     await untilReady(url);
     const headers = { 'content-type': 'application/json', authorization: 'Bearer secret' };
     const models = (await (await fetch(`${url}/v1/models`, { headers })).json()) as {
       data: { id: string }[];
     };
-    expect(models.data.map(({ id }) => id)).toEqual(['demo', 'demo-2']);
+    expect(models.data.map(({ id }) => id)).toEqual(['demo', 'second']);
     expect((await fetch(`${url}/v1/models`)).status).toBe(401);
     const body = {
-      model: 'demo-2',
+      model: 'second',
       messages: [{ role: 'user', content: 'Hi' }],
       max_tokens: 400,
       ignore_eos: true,
@@ -55,7 +58,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
     expect(await response.text()).toMatch(/data: \[DONE\]\n\n$/);
     const { code, stdout, stderr } = await server.finished;
     expect([code, stdout]).toEqual([0, '']);
-    expect(stderr).toContain(`demo, demo-2: listening on ${url}`);
+    expect(stderr).toContain(`demo, second: listening on ${url}`);
     expect(stderr).toMatch(/\{"time":.*"path":"\/v1\/chat\/completions","status":200/);
   },
   120_000,
@@ -136,4 +139,33 @@ test('while requests run after SIGTERM, /ready is 503; a second SIGTERM ends at 
 test('names of models', () => {
   expect(modelName('/models/Qwen3-0.6B.GGUF', {})).toBe('Qwen3-0.6B');
   expect(modelName('demo', { demo: 1, 'demo-2': 1 })).toBe('demo-3');
+});
+
+describe('name=path', () => {
+  const fault = (message: string): never => {
+    throw new Error(message);
+  };
+
+  test('names, and names of files beside them', () => {
+    expect(namedPaths(['a/b=x/y=z.gguf', 'demo', 'demo', 'demo=other.gguf'], fault)).toEqual([
+      { name: 'a/b', path: 'x/y=z.gguf' },
+      { name: 'demo-2', path: 'demo' },
+      { name: 'demo-3', path: 'demo' },
+      { name: 'demo', path: 'other.gguf' },
+    ]);
+  });
+
+  test('a file whose name has an equals sign is a path', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'quern-serve-'));
+    const path = join(folder, 'a=b.gguf');
+    writeFileSync(path, '');
+    expect(namedPaths([path], fault)).toEqual([{ name: 'a=b', path }]);
+    rmSync(folder, { recursive: true });
+  });
+
+  test('a name twice is a usage error', async () => {
+    expect(() => namedPaths(['a=x', 'a=y'], fault)).toThrow("two models are named 'a'");
+    const { code, stderr } = await quern(['serve', 'a=demo', 'a=demo']);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^error: two models are named 'a'/)]);
+  });
 });

@@ -3,7 +3,9 @@ import { type AdapterFlags, adapterChoices } from '../adapters.js';
 import { generateOptions, type SamplingFlags } from '../options.js';
 import { isCoded, say } from '../terminal/report.js';
 import { Thoughts } from '../terminal/thoughts.js';
+import { WordWrap } from '../terminal/word-wrap.js';
 import { write } from '../terminal/write.js';
+import { load, type Saved, save } from './saved.js';
 import type { TemplateFlags } from './template.js';
 
 export interface ConversationFlags extends SamplingFlags, TemplateFlags, AdapterFlags {
@@ -11,7 +13,7 @@ export interface ConversationFlags extends SamplingFlags, TemplateFlags, Adapter
 }
 
 /** What was said, and what was answered. */
-type Turn = readonly [user: ChatMessage, assistant: ChatMessage];
+type Turn = Saved['turns'][number];
 
 interface Begun {
   readonly generation: ChatGeneration;
@@ -25,8 +27,9 @@ const isTooLong = (error: unknown): boolean => isCoded(error) && error.code === 
 
 /** One conversation. The session keeps what it has read, so a turn costs only its new tokens. */
 export class Conversation {
+  /** The system message. */
+  system: string | undefined;
   private readonly session;
-  private readonly opening: readonly ChatMessage[];
   private turns: readonly Turn[] = [];
 
   constructor(
@@ -35,11 +38,29 @@ export class Conversation {
     private readonly speculate?: SpeculateOptions,
   ) {
     this.session = model.session();
-    this.opening = flags.system ? [{ role: 'system', content: flags.system }] : [];
+    this.system = flags.system || undefined;
   }
 
   reset(): void {
     this.turns = [];
+  }
+
+  /** @throws ChatError */
+  save(path: string, force: boolean): Promise<void> {
+    return save(path, this.messages(this.turns), force);
+  }
+
+  /** Goes on with a saved conversation; gives the number of its turns. @throws ChatError */
+  async load(path: string): Promise<number> {
+    const { system, turns } = await load(path);
+    this.system = system;
+    this.turns = turns;
+    return turns.length;
+  }
+
+  private messages(turns: readonly Turn[]): ChatMessage[] {
+    const { system } = this;
+    return [...(system === undefined ? [] : [{ role: 'system', content: system }]), ...turns.flat()];
   }
 
   /** Streams the answer to `line`. What had been said before an abort is kept. */
@@ -48,9 +69,10 @@ export class Conversation {
     const { generation, turns, pieces, first } = await this.begin(user, signal);
     this.sayForgotten(this.turns.length - turns.length);
     const thoughts = new Thoughts(this.flags.thinking !== false);
+    const wrap = new WordWrap(() => process.stdout.columns);
     for (let step = first; !step.done; step = await pieces.next()) {
       thoughts.show(step.value);
-      await write(step.value.text);
+      await write(wrap.push(step.value.text));
     }
     thoughts.end();
     await write('\n');
@@ -63,6 +85,31 @@ export class Conversation {
     this.session.dispose();
   }
 
+  /**
+   * The turns that stay: with room for an answer. Where turns are dropped, twice that room is free, so that not every
+   * answer drops some and computes the rest anew.
+   */
+  private async kept(user: ChatMessage): Promise<readonly Turn[]> {
+    const { context } = this.model;
+    const quarter = Math.floor(context / 4);
+    const room = Math.min(this.flags.maxTokens ?? quarter, quarter);
+    let { turns } = this;
+    if ((await this.tokensOf(turns, user)) + room <= context) return turns;
+    while (turns.length > 0 && (await this.tokensOf(turns, user)) + 2 * room > context)
+      turns = turns.slice(1);
+    return turns;
+  }
+
+  /** Tokens of a prompt; of one beyond the context: infinitely many. */
+  private async tokensOf(turns: readonly Turn[], user: ChatMessage): Promise<number> {
+    try {
+      return (await this.model.chatTokens([...this.messages(turns), user])).length;
+    } catch (error) {
+      if (isTooLong(error)) return Number.POSITIVE_INFINITY;
+      throw error;
+    }
+  }
+
   /** Computes the prompt; drops the oldest turns if it does not fit. */
   private async begin(user: ChatMessage, signal: AbortSignal): Promise<Begun> {
     const { speculate } = this;
@@ -73,8 +120,8 @@ export class Conversation {
       ...(speculate && { speculate }),
       signal,
     };
-    for (let turns = this.turns; ; turns = turns.slice(1)) {
-      const messages = [...this.opening, ...turns.flat(), user];
+    for (let turns = await this.kept(user); ; turns = turns.slice(1)) {
+      const messages = [...this.messages(turns), user];
       const generation = this.session.chat(messages, options);
       const pieces = generation[Symbol.asyncIterator]();
       try {

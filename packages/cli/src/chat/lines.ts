@@ -1,47 +1,88 @@
 import { createInterface } from 'node:readline/promises';
 import { Interrupted, interrupt, onInterrupt } from '../terminal/interrupt.js';
+import { markPastes, PasteFilter } from '../terminal/paste-filter.js';
+import { PasteInput } from '../terminal/paste-input.js';
 import { say } from '../terminal/report.js';
+import { Entry } from './entry.js';
+import type { History } from './history.js';
 
-/** Lines from a terminal or a pipe. */
+const prompts = { first: '> ', more: '. ' } as const;
+
+/** Entries from a terminal or a pipe, of one line or several. */
 export class Lines {
   readonly interactive = Boolean(process.stdin.isTTY);
-  private readonly terminal = createInterface({
-    input: process.stdin,
-    output: process.stderr,
-    prompt: '> ',
-  });
-  private readonly lines = this.terminal[Symbol.asyncIterator]();
+  private readonly filter = new PasteFilter();
+  /** Lines are edited: input and output are terminals. */
+  private readonly edits = this.interactive && Boolean(process.stderr.isTTY);
+  private readonly input = this.edits ? new PasteInput(process.stdin, this.filter) : undefined;
+  private readonly terminal;
+  private readonly lines;
   private readonly stopListening = onInterrupt((by) => this.interrupted(new Interrupted(by)));
+  private readonly entry = new Entry();
   private closed = false;
   /** The last key was Ctrl-C on an empty line. */
   private warned = false;
   private end: Interrupted | undefined;
 
-  constructor() {
+  constructor(private readonly history: History) {
+    this.terminal = createInterface({
+      input: this.input ?? process.stdin,
+      output: process.stderr,
+      terminal: this.edits,
+      history: [...history.lines].reverse(),
+      historySize: 1000,
+      removeHistoryDuplicates: true,
+    });
+    this.lines = this.terminal[Symbol.asyncIterator]();
     this.terminal.on('SIGINT', () => interrupt('SIGINT'));
     this.terminal.on('close', () => {
       this.closed = true;
     });
+    if (this.edits) process.stderr.write(markPastes.on);
+    process.once('exit', this.leave);
   }
 
-  /** The next line; undefined at the end of input. @throws Interrupted */
+  /** The next entry; undefined at the end of input. @throws Interrupted */
   async next(): Promise<string | undefined> {
-    if (this.interactive && !this.closed) this.terminal.prompt();
-    const { value, done } = await this.lines.next();
-    this.warned = false;
-    if (this.end) throw this.end;
-    return done ? undefined : value.trim();
+    for (;;) {
+      this.prompt();
+      const { value, done } = await this.lines.next();
+      this.warned = false;
+      if (this.end) throw this.end;
+      if (done) return this.entry.end();
+      const entry = this.entry.add(this.edits ? await this.read(value) : value);
+      if (entry !== undefined) return entry;
+    }
   }
 
   close(): void {
+    process.off('exit', this.leave);
+    this.leave();
     this.stopListening();
     this.terminal.close();
+    this.input?.release();
   }
 
-  /** Ctrl-C during input: clears the line; a second Ctrl-C on the empty line ends the chat. */
+  private readonly leave = (): void => {
+    if (this.edits) process.stderr.write(markPastes.off);
+  };
+
+  /** The text of an edited line, which the history keeps. */
+  private async read(line: string): Promise<string> {
+    if (this.filter.isPlain(line)) await this.history.add(line.trim());
+    return this.filter.expand(line);
+  }
+
+  private prompt(): void {
+    if (!this.interactive || this.closed) return;
+    this.terminal.setPrompt(this.entry.isOpen ? prompts.more : prompts.first);
+    this.terminal.prompt();
+  }
+
+  /** Ctrl-C during input: clears the entry; a second Ctrl-C on the empty line ends the chat. */
   private interrupted(by: Interrupted): void {
     const mayStay = this.interactive && by.by === 'SIGINT';
-    if (mayStay && this.terminal.line !== '') this.clear();
+    if (mayStay && (this.terminal.line !== '' || this.entry.isOpen)) this.clear();
     else if (mayStay && !this.warned) this.warn();
     else {
       this.end = by;
@@ -51,6 +92,8 @@ export class Lines {
 
   private clear(): void {
     this.warned = false;
+    this.entry.clear();
+    this.terminal.setPrompt(prompts.first);
     this.terminal.write(null, { ctrl: true, name: 'e' });
     this.terminal.write(null, { ctrl: true, name: 'u' });
   }

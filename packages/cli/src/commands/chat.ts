@@ -2,8 +2,9 @@ import type { Model, SpeculateOptions } from '@quern/runtime';
 import { Command } from 'commander';
 import { adapterPaths, withAdapters } from '../adapters.js';
 import { Conversation, type ConversationFlags } from '../chat/conversation.js';
-import { UnknownCommand } from '../chat/error.js';
-import { help, readLine } from '../chat/line.js';
+import { ChatError, unknownCommand } from '../chat/error.js';
+import { History, historyPath } from '../chat/history.js';
+import { help, hint, type Line, readLine } from '../chat/line.js';
 import { Lines } from '../chat/lines.js';
 import { resolveTemplate, type TemplateFlags, withTemplate } from '../chat/template.js';
 import { load } from '../load.js';
@@ -14,10 +15,14 @@ import {
   speculateOptions,
   withSpeculation,
 } from '../speculation.js';
+import { count } from '../terminal/count.js';
 import { Interrupted, interruptible } from '../terminal/interrupt.js';
 import { isCoded, report, say, sayError } from '../terminal/report.js';
 
-interface ChatFlags extends LoadFlags, ConversationFlags, SpeculationFlags, TemplateFlags {}
+interface ChatFlags extends LoadFlags, ConversationFlags, SpeculationFlags, TemplateFlags {
+  /** False with --no-history. */
+  readonly history: boolean;
+}
 
 /** Errors that would repeat for every line. */
 const permanentErrors: readonly string[] = ['NO_CHAT_TEMPLATE', 'NO_TOKENIZER', 'IGNORED'];
@@ -42,24 +47,60 @@ async function answer(conversation: Conversation, line: string, interactive: boo
   }
 }
 
-/** Executes a line; false ends the chat. */
+/** Executes an entry; false ends the chat. */
 async function execute(conversation: Conversation, typed: string, interactive: boolean): Promise<boolean> {
   const line = readLine(typed);
   if (line.kind === 'message') await answer(conversation, line.text, interactive);
-  else if (line.kind === 'unknown') reportLineError(new UnknownCommand(line.command), interactive);
-  else if (line.kind === 'reset') conversation.reset();
-  else if (line.kind === 'help') say(help);
+  else
+    try {
+      await command(conversation, line);
+    } catch (error) {
+      reportLineError(error, interactive);
+    }
   return line.kind !== 'exit';
 }
+
+async function command(conversation: Conversation, line: Exclude<Line, { kind: 'message' }>): Promise<void> {
+  if (line.kind === 'unknown') throw unknownCommand(line.command);
+  if (line.kind === 'reset') conversation.reset();
+  else if (line.kind === 'help') say(help);
+  else if (line.kind === 'system') setSystem(conversation, line.argument);
+  else if (line.kind === 'save') await save(conversation, line.argument);
+  else if (line.kind === 'load') await loadSaved(conversation, line.argument);
+}
+
+function setSystem(conversation: Conversation, text: string): void {
+  if (text !== '') conversation.system = text === '-' ? undefined : text;
+  const { system } = conversation;
+  say(system === undefined ? 'there is no system message' : `the system message: ${system}`);
+}
+
+async function save(conversation: Conversation, argument: string): Promise<void> {
+  const path = argument.replace(/^--force\s+/, '');
+  if (path === '') throw new ChatError('NO_FILE', '/save needs a file: /save chat.json');
+  await conversation.save(path, path !== argument);
+  say(`saved in ${path}`);
+}
+
+async function loadSaved(conversation: Conversation, path: string): Promise<void> {
+  if (path === '') throw new ChatError('NO_FILE', '/load needs a file: /load chat.json');
+  const turns = await conversation.load(path);
+  say(`${count(turns, 'turn')} of ${path}`);
+}
+
+const openHistory = ({ history }: ChatFlags): Promise<History> =>
+  History.open(history && process.stdin.isTTY ? historyPath() : '', ({ message }) =>
+    say(`earlier messages are not kept: ${message} (--no-history does without)`),
+  );
 
 async function converse(
   model: Model,
   flags: ChatFlags,
   speculate: SpeculateOptions | undefined,
 ): Promise<void> {
-  const lines = new Lines();
+  const lines = new Lines(await openHistory(flags));
   const conversation = new Conversation(model, flags, speculate);
-  if (lines.interactive) say(help);
+  if (lines.interactive) say(`${model.backend}, context of ${model.context} tokens. ${hint}`);
   try {
     let line = await lines.next();
     while (line !== undefined && (await execute(conversation, line, lines.interactive)))
@@ -84,7 +125,9 @@ async function chat(path: string, given: ChatFlags, command: Command): Promise<v
 
 export const chatCommand = (): Command =>
   withAdapters(withSpeculation(withSampling(withTemplate(withStoredCache(withLoading(new Command('chat')))))))
-    .description(`chat with a model, one line per message; ${help}`)
+    .description('chat with a model; from a pipe, one line is one message')
     .argument('<model>')
     .option('--system <text>', 'the system message')
+    .option('--no-history', 'keep no messages for the next chat (QUERN_CHAT_HISTORY: another file for them)')
+    .addHelpText('after', `\nIn a chat:\n${help}`)
     .action(chat);

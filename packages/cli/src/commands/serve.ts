@@ -14,7 +14,7 @@ import { type AdapterFlags, adapterPaths, withNamedAdapters } from '../adapters.
 import { resolveTemplate, type TemplateFlags, withChatTemplate } from '../chat/template.js';
 import { load } from '../load.js';
 import { type LoadFlags, list, oneBackendOptions, withLoading, withStoredCache } from '../options.js';
-import { modelName } from '../serve/model-name.js';
+import { namedPaths } from '../serve/model-name.js';
 import { wholeOption } from '../serve/whole-option.js';
 import {
   needSpeculationFlags,
@@ -40,16 +40,17 @@ interface ServeFlags extends LoadFlags, TemplateFlags, AdapterFlags, Speculation
 
 type AnyModel = Model | Embedder | SpeechModel;
 
-async function serve(paths: string[], given: ServeFlags, command: Command): Promise<void> {
+async function serve(named: string[], given: ServeFlags, command: Command): Promise<void> {
   needSpeculationFlags(given, command);
   await needServerFlags(given, command);
   const flags = await resolveTemplate(given, command);
+  const paths = namedPaths(named, (message) => command.error(`error: ${message}`));
   if (flags.adapter && paths.length > 1)
     command.error('error: --adapter needs one model: adapters belong to the model they were trained on');
   const models: Record<string, AnyModel> = {};
   try {
     await interruptible(async (signal) => {
-      for (const path of paths) models[modelName(path, models)] = await loadAny(path, flags, signal);
+      for (const { name, path } of paths) models[name] = await loadAny(path, flags, signal);
       const listening = async (speculate: SpeculateOptions | undefined) => {
         const server = await listen(models, flags, speculate, command);
         say(`${Object.keys(models).join(', ')}: listening on ${server.url}`);
@@ -141,7 +142,7 @@ const mostSeconds = 2_147_483;
 export const serveCommand = (): Command =>
   withNamedAdapters(withSpeculation(withChatTemplate(withStoredCache(withLoading(new Command('serve'))))))
     .description('serve models over HTTP, compatible with OpenAI’s API')
-    .argument('<model...>')
+    .argument('<model...>', 'path, or name=path: the name that clients use')
     .option('--host <address>', 'address to listen on; 0.0.0.0: all', '127.0.0.1')
     .addOption(wholeOption('--port <n>', 'port to listen on; 0: any free one', 0, mostPort).default(8080))
     .option('--api-key <key>', 'key that clients must send; may be repeated', list)

@@ -8,19 +8,48 @@ const known: Readonly<Record<string, string>> = {
   "unknown option '-c'": '--ctx',
   "unknown option '--context'": '--ctx',
   "unknown option '--ctx-size'": '--ctx',
-  "unknown option '--n-predict'": '-n',
-  "unknown option '--predict'": '-n',
+  ...named('--ctx', ['--ctx-len', '--context-length', '--max-model-len', '--num-ctx', '--num_ctx']),
+  ...named('--max-tokens', [
+    '--n-predict',
+    '--predict',
+    '--max-new-tokens',
+    '--num-predict',
+    '--num_predict',
+  ]),
+  ...named('--temperature', ['--temp']),
+  ...named('--repeat-penalty', ['--repetition-penalty', '--repeat_penalty']),
+  ...named('--system', ['--system-prompt', '-sys', '--sys']),
+  ...named('--kv', ['--cache-type-k', '-ctk', '--cache-type-v', '-ctv', '--kv-cache-dtype']),
+  ...named('--threads', ['-t']),
+  ...named('--prompt', ['--text']),
+  ...named('--schema', ['--json-schema', '-j']),
+  ...named('--adapter', ['--lora']),
+  ...named('--draft', ['--model-draft', '-md', '--speculative-model']),
+  ...named('--sequences', ['--parallel', '-np', '--max-num-seqs']),
+  ...named('--adapter-folder', ['--lora-dir']),
+  ...named('--keep-alive', ['--sse-ping-interval']),
+  ...named('--request-timeout', ['--timeout', '-to']),
+  ...named('name=path', ['--alias', '-a', '--served-model-name']),
 };
 
-/** Adds to a command's errors the option that a user of llama.cpp may mean. */
+/** Other programs' options for one of Quern's. */
+function named(own: string, others: readonly string[]): Record<string, string> {
+  return Object.fromEntries(others.map((other) => [`unknown option '${other}'`, own]));
+}
+
+/** What is no option: it is hinted at where the command's arguments say it. */
+const isArgument = (command: Command, hint: string): boolean =>
+  command.registeredArguments.some(({ description }) => description.includes(hint));
+
+/** Adds to a command's errors the option that a user of llama.cpp, vLLM or Ollama may mean. */
 export const withHints = (command: Command): Command =>
   command.configureOutput({ outputError: (text, write) => write(hinted(command, text)) });
 
 function hinted(command: Command, text: string): string {
   const [, flag] = Object.entries(known).find(([part]) => text.includes(part)) ?? [];
-  const isHere = command.options.some(
-    ({ long, short }) => flag !== undefined && [long, short].includes(flag),
-  );
+  const isHere =
+    flag !== undefined &&
+    (isArgument(command, flag) || command.options.some(({ long, short }) => [long, short].includes(flag)));
   if (!isHere) return text;
   const [error, ...rest] = text.split('\n').filter((line) => !line.startsWith('(Did you mean'));
   return [error, `(Did you mean ${flag}?)`, ...rest].join('\n');
