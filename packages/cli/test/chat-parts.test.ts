@@ -100,15 +100,17 @@ test.each([
 ])('%j', (line, expected) => expect(readLine(line)).toEqual(expected));
 
 describe('words at the edge', () => {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: what the terminal gets
+  const token = /\u001b\[(\d+)D\u001b\[K|[\s\S]/gu;
+
   /** What a terminal of this width shows. */
   function shown(written: string, width: number): string[] {
     const rows = [''];
-    for (const [token] of written.matchAll(/\x1b\[(\d+)D\x1b\[K|[^]/gu)) {
-      const back = /\x1b\[(\d+)D/.exec(token)?.[1];
+    for (const [sign, back] of written.matchAll(token)) {
       if (back) rows.push(rows.pop()!.slice(0, -Number(back)));
-      else if (token === '\n') rows.push('');
-      else if (rows.at(-1)!.length === width) rows.push(token);
-      else rows.push(rows.pop()! + token);
+      else if (sign === '\n') rows.push('');
+      else if (rows.at(-1)!.length === width) rows.push(sign);
+      else rows.push(rows.pop()! + sign);
     }
     return rows.map((row) => row.trimEnd());
   }
@@ -118,7 +120,7 @@ describe('words at the edge', () => {
     const expected = ['The quick brown', 'fox jumps over', 'the lazy dog.', '', 'A second', 'paragraph here'];
     for (const size of [1, 2, 3, 5, 100]) {
       const wrap = new WordWrap(() => 17);
-      const pieces = text.match(new RegExp(`[^]{1,${size}}`, 'g'))!;
+      const pieces = text.match(new RegExp(`[\\s\\S]{1,${size}}`, 'g'))!;
       expect(shown(pieces.map((piece) => wrap.push(piece)).join(''), 17)).toEqual(expected);
     }
   });

@@ -1,4 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const cli = fileURLToPath(new URL('../dist/cli.js', import.meta.url));
@@ -10,8 +13,10 @@ if (!hasTerminal) console.warn('tests at a terminal are skipped: there is no `sc
 const atTerminal = hasTerminal ? test : test.skip;
 
 /** A command at a terminal. `waitFor` waits for a text after the last found one. */
-function open(args: string) {
-  const child = spawn('script', ['-qec', `${process.execPath} ${cli} ${args}`, '/dev/null']);
+function open(args: string, history = '', columns = 80) {
+  const command = `stty cols ${columns} rows 24; ${process.execPath} ${cli} ${args}`;
+  const env = { ...process.env, QUERN_CHAT_HISTORY: history };
+  const child = spawn('script', ['-qec', command, '/dev/null'], { env });
   let shown = '';
   let seen = 0;
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -22,7 +27,7 @@ function open(args: string) {
     child.on('close', resolve);
   });
   const waitFor = async (text: string) => {
-    for (let waits = 0; !shown.includes(text, seen) && child.exitCode === null && waits < 600; waits++)
+    for (let waits = 0; !shown.includes(text, seen) && child.exitCode === null && waits < 6000; waits++)
       await new Promise((resolve) => setTimeout(resolve, 5));
     if (!shown.includes(text, seen)) child.kill();
     if (!shown.includes(text, seen)) throw new Error(`'${text}' did not come: ${shown}`);
@@ -47,7 +52,7 @@ atTerminal(
     chat.type(ctrlC);
     await chat.waitFor('> ');
     chat.type('/help\r');
-    await chat.waitFor('/reset clears');
+    await chat.waitFor('clears the conversation');
     await chat.waitFor('> ');
     chat.type(ctrlC);
     await chat.waitFor('ends the chat');
@@ -55,6 +60,76 @@ atTerminal(
     expect(await chat.finished).toBe(130);
   },
 );
+
+const folder = mkdtempSync(join(tmpdir(), 'quern-terminal-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** The messages of a conversation, saved by the chat. */
+async function messagesOf(chat: ReturnType<typeof open>, name: string): Promise<Record<string, string>[]> {
+  const path = join(folder, name);
+  chat.type(`/save ${path}\r`);
+  await chat.waitFor('saved in');
+  return (JSON.parse(readFileSync(path, 'utf8')) as { messages: Record<string, string>[] }).messages;
+}
+
+atTerminal(
+  'pasted lines are one message; entries of several lines; the history of an earlier chat',
+  async () => {
+    const history = join(folder, 'history');
+    const chat = open('chat demo --temperature 0 -n 3 --system Short.', history);
+    await chat.waitFor('\x1b[?2004h');
+    await chat.waitFor('> ');
+    chat.type('\x1b[200~line one\rline two\rline three\x1b[201~');
+    await chat.waitFor('one↵line two↵line three');
+    chat.type('\r');
+    await chat.waitFor('> ');
+    chat.type('a\x1b\rb\\\r');
+    await chat.waitFor('. ');
+    chat.type('c\r');
+    await chat.waitFor('> ');
+    const said = (await messagesOf(chat, 'one.json')).filter(({ role }) => role !== 'assistant');
+    expect(said.map(({ content }) => content)).toEqual([
+      'Short.',
+      'line one\nline two\nline three',
+      'a\nb\nc',
+    ]);
+    await chat.waitFor('> ');
+    chat.type('\x04');
+    expect(await chat.finished).toBe(0);
+    expect(chat.shown()).toContain('\x1b[?2004l');
+    const next = open(`chat demo --temperature 0 -n 3`, history);
+    await next.waitFor('> ');
+    next.type('\x1b[A\x1b[A\x1b[A\x1b[A\r'); // /save, c, a↵b\, the pasted lines
+    await next.waitFor('> ');
+    expect((await messagesOf(next, 'two.json'))[0]!.content).toBe('line one\nline two\nline three');
+    next.type('\x04');
+    await next.finished;
+  },
+);
+
+atTerminal('no word is broken at the edge; --no-history keeps nothing', async () => {
+  const history = join(folder, 'none');
+  const chat = open('chat demo --temperature 0 -n 60 --no-history', history, 40);
+  await chat.waitFor('> ');
+  chat.type('Tell me a story\r');
+  await chat.waitFor('story');
+  await chat.waitFor('> ');
+  const [, answer] = await messagesOf(chat, 'words.json');
+  chat.type('\x04');
+  await chat.finished;
+  const words = new Set(answer!.content!.split(/\s+/));
+  const shown = chat.shown().split('Tell me a story').at(-1)!.split('> ')[0]!;
+  const rows = shown
+    .replace(/[^\S\n]+\r?\n/g, '\n')
+    .split(/\r?\n/)
+    .map((row) => row.split('\x1b[')[0]!.trim());
+  for (const row of rows.filter((each) => each !== '')) {
+    expect(row.length).toBeLessThan(40);
+    expect(words).toContain(row.split(' ')[0]);
+  }
+  expect(rows.filter((row) => row !== '').length).toBeGreaterThan(2);
+  expect(existsSync(history)).toBe(false);
+});
 
 atTerminal.each([
   ['run demo', /no prompt: give one with -p/],
