@@ -76,7 +76,7 @@ atTerminal(
   'pasted lines are one message; entries of several lines; the history of an earlier chat',
   async () => {
     const history = join(folder, 'history');
-    const chat = open('chat demo --temperature 0 -n 3 --system Short.', history);
+    const chat = open('chat demo --temperature 0 -n 3 --system Short. --chat-template chatml', history);
     await chat.waitFor('\x1b[?2004h');
     await chat.waitFor('> ');
     chat.type('\x1b[200~line one\rline two\rline three\x1b[201~');

@@ -24,14 +24,15 @@ interface ChatFlags extends LoadFlags, ConversationFlags, SpeculationFlags, Temp
   readonly history: boolean;
 }
 
-/** Errors that would repeat for every line. */
-const permanentErrors: readonly string[] = ['NO_CHAT_TEMPLATE', 'NO_TOKENIZER', 'IGNORED'];
+/** Errors that would repeat for every line; at a terminal, `/system -` mends IGNORED. */
+const isPermanent = (code: string, interactive: boolean): boolean =>
+  ['NO_CHAT_TEMPLATE', 'NO_TOKENIZER'].includes(code) || (code === 'IGNORED' && !interactive);
 
 /** An error of one line leaves the chat unchanged; input from a pipe: exit status 1 at the end. */
 function reportLineError(error: unknown, interactive: boolean): void {
   const stopped = error instanceof Interrupted && error.by === 'SIGINT' && interactive;
   if (stopped) return;
-  if (!isCoded(error) || permanentErrors.includes(error.code)) throw error;
+  if (!isCoded(error) || isPermanent(error.code, interactive)) throw error;
   if (interactive) sayError(error);
   else report(error);
 }
