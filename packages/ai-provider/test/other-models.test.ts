@@ -82,6 +82,7 @@ test('thoughts, text and two calls become blocks, one after the other', () => {
     text: '',
     thinking: '',
     calls: [],
+    results: [],
     tokens: [],
     ...more,
   });

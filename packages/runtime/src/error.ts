@@ -14,6 +14,7 @@ export type RuntimeErrorCode =
   | 'EMPTY_PROMPT' // the prompt has no tokens
   | 'BAD_OPTION' // an option of a wrong type, out of its documented range, or unknown
   | 'BAD_ARGUMENT' // an argument, other than options, of a wrong type
+  | 'BAD_CALL' // a call of a tool that cannot be run: no such tool, or arguments that its parameters do not allow
   | 'BAD_GRAMMAR' // a schema, pattern or grammar that is wrong, or that cannot be enforced
   | 'BAD_LOGITS' // the model computed a NaN or infinite logit
   | 'BAD_EMBEDDING' // the model computed a NaN or infinite embedding

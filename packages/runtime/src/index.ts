@@ -83,19 +83,19 @@ export type {
 export type { EmbedInput, TextsProgress } from './embedding/compute-texts.js';
 export {
   Embedder,
-  type Embeddings,
   type EmbedOptions,
   type RankedText,
   type Ranking,
   type TextsOptions,
 } from './embedding/embedder.js';
+export { Embeddings } from './embedding/embeddings.js';
 export { type EmbedderOptions, loadEmbedder } from './embedding/load-embedder.js';
 export { TextTooLongError } from './embedding/text-too-long.js';
 export type { EngineStats } from './engine/engine.js';
 export { RuntimeError, type RuntimeErrorCode } from './error.js';
 export { type Perplexity, type PerplexityOptions, perplexity } from './evaluation/perplexity.js';
 export { ChatGeneration } from './generation/chat-generation.js';
-export type { CallPiece, ChatPiece, ChatResult } from './generation/chat-result.js';
+export type { CallPiece, CallResult, ChatCall, ChatPiece, ChatResult } from './generation/chat-result.js';
 export type {
   ChatOptions,
   EndReason,
@@ -104,7 +104,17 @@ export type {
   GenerationResult,
 } from './generation/generate-options.js';
 export { Generation } from './generation/generation.js';
-export type { ChatTool, ToolChoice, ToolContext, ToolOptions } from './generation/tool-options.js';
+export type { CallOutcome } from './generation/run-tools.js';
+export { type ToolArguments, type ToolDefinition, tool } from './generation/tool.js';
+export type {
+  ChatTool,
+  ChatTools,
+  ToolChoice,
+  ToolContext,
+  ToolDescription,
+  ToolOptions,
+  UnnamedTool,
+} from './generation/tool-options.js';
 export {
   type DescribedModel,
   type DescribedTensor,

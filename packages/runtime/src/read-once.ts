@@ -1,5 +1,5 @@
 import { RunQueue } from '@quern/core';
-import { RuntimeError } from './error.js';
+import { codeOf, RuntimeError } from './error.js';
 
 /** Running work that gives pieces, and one result. */
 export interface Production<Piece, Result> {
@@ -17,13 +17,17 @@ interface Settlement<Result> {
   reject(error: unknown): void;
 }
 
+/** Codes of work that the program itself ended: a result that nobody awaits is then no fault. */
+const ended: readonly (string | undefined)[] = ['ABORTED', 'DISPOSED'];
+
 /** Closes the work of readers that were garbage-collected. */
 const dropped = new FinalizationRegistry<() => void>((leave) => leave());
 
 /**
  * Work that runs while it is read: by a loop over its pieces, or by awaiting `result`. Readable once. Nothing runs
  * before the first read. Leaving the loop early frees everything; so does garbage collection of the reader. Errors
- * reject both the loop and `result`.
+ * reject both the loop and `result`. A `result` that nobody awaits is an unhandled rejection, unless a loop gets the error,
+ * or the work was aborted or disposed.
  */
 export abstract class ReadOnce<Piece, Result> implements AsyncIterable<Piece> {
   private readonly outcome: Promise<Result>;
@@ -47,7 +51,6 @@ export abstract class ReadOnce<Piece, Result> implements AsyncIterable<Piece> {
     this.outcome = new Promise((resolve, reject) => {
       this.settlement = { resolve, reject };
     });
-    this.outcome.catch(() => {}); // a reader of the pieces gets the error from its loop
   }
 
   /** The result. Without a reader of the pieces by the next turn of the event loop, everything is computed at once. */
@@ -59,6 +62,11 @@ export abstract class ReadOnce<Piece, Result> implements AsyncIterable<Piece> {
   /** @throws RuntimeError CONSUMED on the second call, or after `result` alone was awaited */
   [Symbol.asyncIterator](): AsyncIterator<Piece, void, void> {
     if (this.taken) throw new RuntimeError('CONSUMED', this.consumed);
+    this.outcome.catch(() => {}); // the loop gets the error
+    return this.read();
+  }
+
+  private read(): AsyncIterator<Piece, void, void> {
     this.taken = true;
     const reader = {
       next: () => this.turns.run(() => this.advance()),
@@ -83,6 +91,7 @@ export abstract class ReadOnce<Piece, Result> implements AsyncIterable<Piece> {
       try {
         await this.production?.close();
       } finally {
+        if (ended.includes(codeOf(error))) this.outcome.catch(() => {});
         this.settlement.reject(error);
       }
       throw error;
@@ -101,7 +110,7 @@ export abstract class ReadOnce<Piece, Result> implements AsyncIterable<Piece> {
 
   private async drain(): Promise<void> {
     if (this.taken) return;
-    const reader = this[Symbol.asyncIterator]();
+    const reader = this.read();
     try {
       while (!(await reader.next()).done);
     } catch {} // `advance` has already rejected the result

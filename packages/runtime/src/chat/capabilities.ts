@@ -52,9 +52,9 @@ export class Capabilities {
     });
   }
 
-  /** Whether messages of role 'system' are rendered. */
-  takesSystem(): boolean {
-    return this.once('system', () => this.attempt(chatWith('system', PROBE))?.includes(PROBE) === true);
+  /** Whether messages of this role are rendered. */
+  takesRole(role: string): boolean {
+    return this.once(`role ${role}`, () => this.attempt(chatWith(role, PROBE))?.includes(PROBE) === true);
   }
 
   takesTools(): boolean {

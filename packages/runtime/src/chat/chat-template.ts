@@ -10,6 +10,7 @@ import { markTyped } from './mark-typed.js';
 import { type ChatMessage, withParsedArguments } from './message.js';
 import { needMessages } from './need-messages.js';
 import type { RenderOptions } from './render-options.js';
+import { rolesOf } from './roles.js';
 import { type Program, parse, run } from './run-template.js';
 
 /** The model's spellings of its special tokens. */
@@ -41,6 +42,12 @@ export const renderSchema = {
   extra: {
     ...rules.object,
     about: 'more variables for the template, such as enable_thinking',
+    absent: 'none',
+  },
+  roles: {
+    ...rules.texts,
+    about:
+      'further roles of messages: those that the model was trained with, and that its template does not name',
     absent: 'none',
   },
   now: {
@@ -86,12 +93,17 @@ export class ChatTemplate {
     (messages, options) => this.write(messages, options).value,
   );
 
+  /** The roles that messages may have. */
+  readonly roles: readonly string[];
+
   private constructor(
     /** The template's source text. */
     readonly source: string,
     private readonly program: Program,
     private readonly tokens: TemplateTokens,
-  ) {}
+  ) {
+    this.roles = rolesOf(source);
+  }
 
   /** `source`: Jinja, as in `tokenizer.chat_template`. @throws ChatTemplateError BAD_TEMPLATE, BAD_ARGUMENT, BAD_OPTION */
   static from(source: string, tokens: TemplateTokens = {}): ChatTemplate {
@@ -133,9 +145,9 @@ export class ChatTemplate {
     options: EncodeChatOptions = {},
     look: (text: string) => void = () => {},
   ): ChatPrompt {
-    needMessages('ChatTemplate', messages, badArgument);
-    checkArgument('ChatTemplate', 'tokenizer', tokenizer, tokenizerRule, badArgument);
     checkOptions('ChatTemplate', options, encodeChatSchema, badOption);
+    needMessages('ChatTemplate', messages, badArgument, rolesFor(this, options));
+    checkArgument('ChatTemplate', 'tokenizer', tokenizer, tokenizerRule, badArgument);
     const text = this.text(messages, options);
     look(text.value);
     const rendered = options.specialContent ? new Text(text.value) : text;
@@ -152,8 +164,8 @@ export class ChatTemplate {
    * @throws ChatTemplateError REFUSED, RENDER_FAILED, LIMIT, UNSUPPORTED_CONTENT, IGNORED, BAD_ARGUMENT or BAD_OPTION
    */
   render(messages: readonly ChatMessage[], options: RenderOptions = {}): string {
-    needMessages('render', messages, badArgument);
     checkOptions('render', options, renderSchema, badOption);
+    needMessages('render', messages, badArgument, rolesFor(this, options));
     return this.text(messages, options).value;
   }
 
@@ -198,6 +210,12 @@ export class ChatTemplate {
     ]);
   }
 }
+
+/** The roles that the messages of a call may have. */
+export const rolesFor = (
+  { roles }: ChatTemplate,
+  options: Pick<RenderOptions, 'roles'>,
+): readonly string[] => [...roles, ...(options.roles ?? [])];
 
 /** Whether the template itself wrote the beginning-of-sequence token. */
 function beginsWithBos({ value, typed }: Text, tokenizer: Tokenizer): boolean {

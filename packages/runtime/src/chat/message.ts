@@ -1,5 +1,6 @@
 import { parseJson, stringifyJson } from '@quern/grammar';
 import { badArgument } from './error.js';
+import type { commonRoles } from './roles.js';
 
 /** A part of a message's content list. The template decides which kinds it supports. */
 export interface ContentPart {
@@ -7,13 +8,40 @@ export interface ContentPart {
   [field: string]: unknown;
 }
 
-/** A message of a chat, in the format of the OpenAI API. Templates see every field. */
-export interface ChatMessage {
-  /** 'system', 'user', 'assistant', 'tool', or any other role of the template. */
-  role: string;
-  content?: string | readonly ContentPart[] | null;
-  [field: string]: unknown;
+/** A role of a message: a common one, one that the template names (`developer`, `ipython` …), or one of `roles`. */
+export type ChatRole = (typeof commonRoles)[number] | (string & Record<never, never>);
+
+export type ChatContent = string | readonly ContentPart[] | Readonly<Record<string, unknown>> | null;
+
+/** A call of a tool in a message of an assistant. */
+export interface MessageCall {
+  id?: string | undefined;
+  type?: string | undefined;
+  function: {
+    name: string;
+    /** JSON text, as in the OpenAI API, or the object. */
+    arguments: string | object;
+  };
 }
+
+interface MessageFields {
+  role: ChatRole;
+  name?: string | undefined;
+  /** Of a message of role 'tool': the id of its call. */
+  tool_call_id?: string | undefined;
+  /** What an assistant thought before it answered. */
+  reasoning_content?: string | null | undefined;
+}
+
+/**
+ * A message of a chat, in the format of the OpenAI API. A template sees all fields, also those that this type does not
+ * name: give them by a type of your own that extends this one.
+ */
+export type ChatMessage = MessageFields &
+  (
+    | { content: ChatContent; tool_calls?: readonly MessageCall[] | null | undefined }
+    | { content?: ChatContent | undefined; tool_calls: readonly MessageCall[] }
+  );
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -30,9 +58,10 @@ export function withParsedArguments(message: ChatMessage, index: number): ChatMe
   const calls: unknown = given ?? [];
   if (!Array.isArray(calls))
     throw badArgument(`messages[${index}].tool_calls must be a list of calls`, 'messages');
-  if (calls.length === 0) return others;
+  if (calls.length === 0) return others as ChatMessage;
   const place = (at: number) => `messages[${index}].tool_calls[${at}].function.arguments`;
-  return { ...others, tool_calls: calls.map((call: unknown, at) => parseCall(call, place(at))) };
+  const parsed = calls.map((call: unknown, at) => parseCall(call, place(at)));
+  return { ...others, tool_calls: parsed as MessageCall[] } as ChatMessage;
 }
 
 function parseCall(call: unknown, place: string): unknown {

@@ -1,5 +1,7 @@
-import { checkArgument, type Refuse, type Rule, rules } from '@quern/core';
+import { checkArgument, nearestName, type Refuse, type Rule, rules } from '@quern/core';
 import type { ChatMessage, ContentPart } from './message.js';
+
+type Fields = Readonly<Record<string, unknown>>;
 
 const isPart = (value: unknown): value is ContentPart =>
   rules.isObject(value) && typeof value.type === 'string';
@@ -21,13 +23,45 @@ const messages: Rule<readonly unknown[]> = {
   holds: (value): value is readonly unknown[] => Array.isArray(value),
 };
 
-/** @throws the error of `refuse` where `value` is no list of messages */
+/** Fields that a message may not have under a similar name alone. Templates know others: all are theirs to read. */
+const fields = ['content', 'tool_calls', 'tool_call_id', 'reasoning_content'] as const;
+
+/**
+ * @param roles those that messages may have; absent: any
+ * @throws the error of `refuse` where `value` is no list of messages
+ */
 export function needMessages(
   where: string,
   value: unknown,
   refuse: Refuse,
+  roles?: readonly string[],
 ): asserts value is readonly ChatMessage[] {
   checkArgument(where, 'messages', value, messages, refuse);
-  for (const [index, each] of value.entries())
+  for (const [index, each] of value.entries()) {
     checkArgument(where, `messages[${index}]`, each, message, refuse);
+    const fault = fieldFault({ ...each }) ?? (roles && roleFault(each, roles));
+    if (fault !== undefined) throw refuse(`[${where}] messages[${index}] ${fault}`, 'messages');
+  }
+}
+
+function fieldFault(given: Fields): string | undefined {
+  for (const name of Object.keys(given)) {
+    const meant = Object.hasOwn(knownFields, name) ? undefined : nearestName(name, fields);
+    if (meant !== undefined && given[meant] === undefined) return `has '${name}': did you mean '${meant}'?`;
+  }
+  const { content, tool_calls, reasoning_content } = given;
+  const isEmpty = [content, tool_calls, reasoning_content].every((field) => field === undefined);
+  return isEmpty ? "has no content: give a string, or null beside 'tool_calls'" : undefined;
+}
+
+const knownFields = { ...Object.fromEntries(fields.map((name) => [name, true])), role: true, name: true };
+
+function roleFault({ role }: ChatMessage, roles: readonly string[]): string | undefined {
+  if (roles.includes(role)) return undefined;
+  const nearest = nearestName(role, roles);
+  const advice = nearest
+    ? `did you mean '${nearest}'?`
+    : 'a role that the model was trained with, but that its template does not name, belongs into the option `roles`';
+  const known = roles.map((each) => `'${each}'`).join(', ');
+  return `has the role '${role}'; the chat template of this model knows ${known}: ${advice}`;
 }

@@ -5,6 +5,11 @@ export interface RenderOptions {
   tools?: readonly unknown[] | undefined;
   /** More variables for the template, such as `enable_thinking`. */
   extra?: Readonly<Record<string, unknown>> | undefined;
+  /**
+   * Further roles of messages. Known without: 'system', 'user', 'assistant', 'tool', and those that the template compares a
+   * role with.
+   */
+  roles?: readonly string[] | undefined;
   /** The time for `strftime_now`; default: now. */
   now?: Date | undefined;
 }

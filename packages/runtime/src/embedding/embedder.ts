@@ -1,9 +1,10 @@
 import { checkArgument, checkOptions, type DeviceProfile, rules, type Schema } from '@quern/core';
 import type { EmbedBackend, EncoderConfig } from '@quern/models';
 import { badArgument, badOption, needWhole, RuntimeError } from '../error.js';
-import type { Tokenizer } from '../tokenizer/index.js';
+import type { DecodeOptions, EncodeOptions, Tokenizer } from '../tokenizer/index.js';
 import { whileLive } from '../while-live.js';
 import { computeTexts, type EmbedInput, type TextsProgress } from './compute-texts.js';
+import { Embeddings } from './embeddings.js';
 import { pairedTexts, singleTexts, type TextLimit } from './encode-texts.js';
 
 export interface TextsOptions {
@@ -55,17 +56,6 @@ export const embedSchema = {
   },
   prefix: { ...rules.text, about: 'written before every text', byDefault: '' },
 } as const satisfies Schema<EmbedOptions>;
-
-/** Embeddings of texts. */
-export interface Embeddings {
-  /** [texts · dimensions], in the order of the texts. */
-  readonly values: Float32Array;
-  readonly dimensions: number;
-  /** Tokens of all texts, start and end tokens included. */
-  readonly tokens: number;
-  /** Number of texts cut off at the end. */
-  readonly truncated: number;
-}
 
 /** A cross-encoder's result for one text. */
 export interface RankedText {
@@ -166,7 +156,7 @@ export class Embedder {
     const encoder = singleTexts(this.tokenizer, this.prefixOf(options), this.limitOf(options));
     const computed = await this.compute(texts, encoder, this.dimensions, 'embedBatch', options);
     const { values, tokens, truncated } = computed;
-    return { values, dimensions: this.dimensions, tokens, truncated };
+    return new Embeddings(values, this.dimensions, tokens, truncated);
   }
 
   /**
@@ -191,6 +181,19 @@ export class Embedder {
       score: 1 / (1 + Math.exp(-logit)),
     }));
     return { ranked: ranked.sort((a, b) => b.logit - a.logit || a.index - b.index), tokens, truncated };
+  }
+
+  /**
+   * The tokens of a text, start and end tokens included: what `embed` computes, unless the text is longer than `maxTokens`.
+   * @throws TokenizerError BAD_ARGUMENT, BAD_OPTION
+   */
+  tokenize(text: string, options?: EncodeOptions): number[] {
+    return this.tokenizer.encode(text, options);
+  }
+
+  /** @throws TokenizerError BAD_TOKEN, BAD_ARGUMENT, BAD_OPTION */
+  detokenize(ids: Iterable<number>, options?: DecodeOptions): string {
+    return this.tokenizer.decode(ids, options);
   }
 
   /**

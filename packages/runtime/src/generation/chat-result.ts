@@ -1,6 +1,7 @@
 import type { AnswerCall } from '../chat/answer/index.js';
 import type { ChatMessage } from '../chat/index.js';
 import type { GenerationPiece, GenerationResult } from './generate-options.js';
+import type { CallOutcome } from './run-tools.js';
 
 /** A part of a call of a tool. */
 export interface CallPiece {
@@ -19,25 +20,39 @@ export interface ChatPiece extends GenerationPiece {
   /** What the model thinks before it answers. */
   readonly thinking: string;
   readonly calls: readonly CallPiece[];
+  /** What became of calls, in a piece of their own, when all tools of an answer have run. */
+  readonly results: readonly CallResult[];
 }
+
+/** What became of a call. */
+export interface CallResult extends CallOutcome {
+  /** That of the call. */
+  readonly index: number;
+  readonly id: string;
+  readonly name: string;
+}
+
+/** A whole call, and what became of it; a call that did not run has neither `result` nor `error`. */
+export interface ChatCall extends AnswerCall, Pick<CallOutcome, 'result' | 'error'> {}
 
 /**
  * The result of an ended chat. Where tools ran, it covers all answers: their texts with an empty line between them, and
  * sums. `reason` and `value` are of the last one.
  */
-export interface ChatResult<Value = unknown> extends GenerationResult<Value> {
+export interface ChatResult<Value = unknown, Text extends string = string>
+  extends GenerationResult<Value, Text> {
   readonly thinking: string;
   /** `arguments`: JSON text of an object, unless the answer was cut or the model wrote no JSON. */
-  readonly calls: readonly AnswerCall[];
+  readonly calls: readonly ChatCall[];
   /** What the chat is to go on with: the answer, calls and results of tools, in the form of the OpenAI API. */
   readonly messages: readonly ChatMessage[];
 }
 
 /** The result of two generations in a row. */
-export function joinResults<Value>(
-  a: GenerationResult<Value>,
-  b: GenerationResult<Value>,
-): GenerationResult<Value> {
+export function joinResults<Value, Text extends string>(
+  a: GenerationResult<Value, Text>,
+  b: GenerationResult<Value, Text>,
+): GenerationResult<Value, Text> {
   const rate = (speed: 'prefillTokensPerSecond' | 'decodeTokensPerSecond', ms: 'prefillMs' | 'decodeMs') =>
     a[ms] + b[ms] > 0 ? (a[speed] * a[ms] + b[speed] * b[ms]) / (a[ms] + b[ms]) : 0;
   return {

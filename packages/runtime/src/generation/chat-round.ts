@@ -5,15 +5,15 @@ import type { ChatPiece } from './chat-result.js';
 import type { GenerationPiece, GenerationResult } from './generate-options.js';
 
 /** The work behind one answer. */
-export interface RoundParts<Value> {
-  readonly run: Production<GenerationPiece, GenerationResult<Value>>;
+export interface RoundParts<Value = unknown, Text extends string = string> {
+  readonly run: Production<GenerationPiece, GenerationResult<Value, Text>>;
   readonly parser: AnswerParser;
 }
 
 const noText: GenerationPiece = { text: '', tokens: [] };
 
 /** One answer of a chat, parted into text, thoughts and calls. */
-export class ChatRound<Value> {
+export class ChatRound<Value = unknown, Text extends string = string> {
   text = '';
   thinking = '';
   readonly calls: AnswerCall[] = [];
@@ -22,7 +22,7 @@ export class ChatRound<Value> {
   private cut = false;
 
   constructor(
-    private readonly parts: RoundParts<Value>,
+    private readonly parts: RoundParts<Value, Text>,
     private readonly mostCalls: number,
   ) {}
 
@@ -41,7 +41,7 @@ export class ChatRound<Value> {
   }
 
   /** The result so far. Where calls end the answer, its reason is 'calls' to the caller. */
-  result(): GenerationResult<Value> {
+  result(): GenerationResult<Value, Text> {
     return this.parts.run.result();
   }
 
@@ -82,7 +82,7 @@ export class ChatRound<Value> {
     const calls = [...found.calls].map(([index, text]) => this.addArguments(index, text));
     this.text += found.text;
     this.thinking += found.thinking;
-    return { ...piece, text: found.text, thinking: found.thinking, calls };
+    return { ...piece, text: found.text, thinking: found.thinking, calls, results: [] };
   }
 
   private addArguments(index: number, text: string): ChatPiece['calls'][number] {

@@ -158,12 +158,12 @@ export interface GenerationPiece {
 export type EndReason = 'eos' | 'length' | 'stop' | 'abort' | 'context' | 'calls';
 
 /** The result of an ended generation. */
-export interface GenerationResult<Value = unknown> {
-  /** The whole text, without the stop string. */
-  readonly text: string;
+export interface GenerationResult<Value = unknown, Text extends string = string> {
+  /** The whole text, without the stop string. With `choices`: one of them, or its beginning where `reason` is not 'eos'. */
+  readonly text: Text;
   /**
-   * With `schema`: the value of the text; for a standard schema as its `validate` returns it. Undefined without
-   * `schema`, and where the text is not whole (`reason`) or the schema's own checks refuse it.
+   * With `schema`: the value of the text; for a standard schema as its `validate` returns it. With `choices`: the text.
+   * Undefined without both, and where the text is not whole (`reason`) or the schema's own checks refuse it.
    */
   readonly value: Value | undefined;
   /** Every generated token: includes the tokens of a stop string, not the end token. */

@@ -6,12 +6,16 @@ import { Run } from './run.js';
 /**
  * A text, generated while the caller reads: `for await (const {text} of generation)`, or `await generation.result` for
  * the whole text. Readable once. Nothing is computed before the first read; afterwards the model runs at most
- * milliseconds ahead of the reader. Leaving the loop early frees everything. Errors reject both the loop and `result`.
+ * milliseconds ahead of the reader. Leaving the loop early frees everything. Errors reject both the loop and `result`: a
+ * `result` that nobody awaits, without a loop, is an unhandled rejection, except for an abort and a disposed model.
  */
-export class Generation<Value = unknown> extends ReadOnce<GenerationPiece, GenerationResult<Value>> {
+export class Generation<Value = unknown, Text extends string = string> extends ReadOnce<
+  GenerationPiece,
+  GenerationResult<Value, Text>
+> {
   constructor(source: GenerationSource, options: GenerateOptions) {
     super(
-      () => Run.begin<Value>(source, options),
+      () => Run.begin<Value, Text>(source, options),
       nothing,
       'a generation can be read once: keep its pieces, or generate again',
     );
@@ -19,8 +23,8 @@ export class Generation<Value = unknown> extends ReadOnce<GenerationPiece, Gener
 }
 
 /** The result of a generation without a reader. */
-export const nothing: GenerationResult<never> = {
-  text: '',
+export const nothing: GenerationResult<never, never> = {
+  text: '' as never,
   value: undefined,
   tokens: [],
   reason: 'abort',

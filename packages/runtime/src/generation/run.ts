@@ -22,7 +22,7 @@ const stopsOf = ({ stop = [] }: GenerateOptions): readonly string[] =>
 const perSecond = (count: number, ms: number): number => (ms > 0 && count > 0 ? (1000 * count) / ms : 0);
 
 /** A running generation, from the first prompt token to the result. */
-export class Run<Value = unknown> {
+export class Run<Value = unknown, Text extends string = string> {
   private readonly choice: TokenChoice;
   private readonly output: TextOutput;
   private readonly tokens: number[] = [];
@@ -43,11 +43,14 @@ export class Run<Value = unknown> {
   private decodeMs = 0;
 
   /** Checks options and prompt before anything is computed. */
-  static async begin<Value>(source: GenerationSource, options: GenerateOptions): Promise<Run<Value>> {
+  static async begin<Value, Text extends string>(
+    source: GenerationSource,
+    options: GenerateOptions,
+  ): Promise<Run<Value, Text>> {
     source.needLive();
     const prompt = await source.prompt();
     const constraint = await unlessAborted(source.constraint(), options.signal);
-    return new Run<Value>(source, options, prompt, constraint);
+    return new Run<Value, Text>(source, options, prompt, constraint);
   }
 
   private constructor(
@@ -94,11 +97,11 @@ export class Run<Value = unknown> {
   }
 
   /** The result so far. */
-  result(): GenerationResult<Value> {
+  result(): GenerationResult<Value, Text> {
     const { prompt, tokens, cached, prefillMs, decodeMs } = this;
     this.output.flush();
     return {
-      text: this.output.text,
+      text: this.output.text as Text,
       value: this.value,
       tokens,
       ...(this.notes && { logprobs: this.logprobs }),
@@ -116,10 +119,10 @@ export class Run<Value = unknown> {
   }
 
   private get value(): Value | undefined {
-    const { schema } = this.options;
-    return schema === undefined || this.reason !== 'eos'
-      ? undefined
-      : (outputValue(schema, this.output.text) as Value | undefined);
+    const { schema, choices } = this.options;
+    const { text } = this.output;
+    if (this.reason !== 'eos' || (schema === undefined && choices === undefined)) return undefined;
+    return (schema === undefined ? text : outputValue(schema, text)) as Value | undefined;
   }
 
   /** One step. An abort by the caller's signal ends the generation without an error. */

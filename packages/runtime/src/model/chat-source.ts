@@ -22,7 +22,8 @@ import type { ChatSource } from '../generation/chat-run.js';
 import type { ChatOptions } from '../generation/generate-options.js';
 import type { GenerationSource, Prompt } from '../generation/generation-source.js';
 import { Run } from '../generation/run.js';
-import { type NamedTool, namedTools, type ToolChoice } from '../generation/tool-options.js';
+import { chosenName, type NamedTool, namedTools, type ToolChoice } from '../generation/tool-options.js';
+import type { NoticeListener } from '../notice.js';
 import type { CallsRules } from '../structured/grammars.js';
 import { structureOf } from '../structured/options.js';
 import type { Tokenizer } from '../tokenizer/index.js';
@@ -32,15 +33,26 @@ import { chatPrompt, type PromptRules } from './prompt.js';
 export interface ChatModel {
   readonly template: ChatTemplate;
   readonly rules: PromptRules;
+  readonly tools: readonly NamedTool[];
+  readonly onNotice?: NoticeListener;
   /** `calls`: what an answer must be for its calls; undefined for anything. Asked for when the prompt is known. */
   source(prompt: () => Promise<Prompt>, calls: () => CallsRules | undefined): GenerationSource;
 }
 
-/** The source of a chat's answers. The options are checked. @throws RuntimeError BAD_OPTION */
-export function chatSource<Value>(model: ChatModel, options: ChatOptions): ChatSource<Value> {
-  const { template, rules } = model;
-  const tools = options.toolChoice === 'none' ? [] : namedTools(options);
+/** The tools that the model may call. @throws RuntimeError BAD_OPTION, also for a choice that does not fit them */
+export function chosenTools(options: ChatOptions): readonly NamedTool[] {
+  const given = namedTools(options);
+  const tools = options.toolChoice === 'none' ? [] : given;
   needChoice(options, tools);
+  return tools;
+}
+
+/** The source of a chat's answers. The options are checked. @throws RuntimeError BAD_OPTION */
+export function chatSource<Value, Text extends string>(
+  model: ChatModel,
+  options: ChatOptions,
+): ChatSource<Value, Text> {
+  const { template, rules, tools, onNotice } = model;
   const calls = formatOf(template, options, tools);
   const thinking = structureOf(options) === undefined && knowsThinking(template.source);
   const shown = shownTokens(rules.tokenizer, [
@@ -49,7 +61,10 @@ export function chatSource<Value>(model: ChatModel, options: ChatOptions): ChatS
   ]);
   const encode = encodeOptions(template, options, tools);
 
-  const begin = async (messages: readonly ChatMessage[], first: boolean): Promise<RoundParts<Value>> => {
+  const begin = async (
+    messages: readonly ChatMessage[],
+    first: boolean,
+  ): Promise<RoundParts<Value, Text>> => {
     let thoughts: AnswerParserOptions['thinking'];
     const prompt = async () => {
       const { text, ...rest } = await chatPrompt(template, messages, encode, rules);
@@ -61,11 +76,11 @@ export function chatSource<Value>(model: ChatModel, options: ChatOptions): ChatS
       const wanted = enforced(first ? options.toolChoice : 'auto', options, calls, tools, thoughts);
       return wanted && { ...wanted, marks: shown };
     };
-    const run = await Run.begin<Value>(model.source(prompt, structure), options);
+    const run = await Run.begin<Value, Text>(model.source(prompt, structure), options);
     const known = tools.length > 0 && { tools };
     return { run, parser: new AnswerParser({ calls, thinking: thoughts, ...known }) };
   };
-  return { tools, oneCallPerMessage: calls !== undefined && takesOneCall(calls), begin };
+  return { tools, oneCallPerMessage: calls !== undefined && takesOneCall(calls), onNotice, begin };
 }
 
 /** @throws RuntimeError BAD_OPTION for a choice that the tools or other options do not allow */
@@ -77,8 +92,9 @@ function needChoice(options: ChatOptions, tools: readonly NamedTool[]): void {
       `options ${structure} and tools exclude each other, except with toolChoice: 'none'`,
       structure,
     );
-  if (typeof toolChoice === 'object' && !tools.some(({ name }) => name === toolChoice.name))
-    throw badOption(`toolChoice names '${toolChoice.name}', which is not among the tools`, 'toolChoice');
+  const chosen = chosenName(toolChoice);
+  if (chosen !== undefined && !tools.some(({ name }) => name === chosen))
+    throw badOption(`toolChoice names '${chosen}', which is not among the tools`, 'toolChoice');
   if (toolChoice === 'required' && tools.length === 0)
     throw badOption("toolChoice: 'required' needs tools", 'toolChoice');
   if (toolChoice !== 'auto' && toolChoice !== 'none' && options.ignoreEos)
@@ -105,8 +121,10 @@ function enforced(
       'callFormat',
     );
   if (isForced) {
-    const whole = callStructure(calls, tools, { choice, parallel, thinking });
-    const chosen = choice === 'required' ? tools : tools.filter(({ name }) => name === choice.name);
+    const name = chosenName(choice);
+    const one = name === undefined ? 'required' : { name };
+    const whole = callStructure(calls, tools, { choice: one, parallel, thinking });
+    const chosen = name === undefined ? tools : tools.filter((tool) => tool.name === name);
     return { structure: { whole }, parts: argumentStructures(calls, chosen) };
   }
   const lazy = { triggers: strictCalls(calls, strict), longest: longestHead(strict), thinking };

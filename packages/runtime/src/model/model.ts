@@ -1,6 +1,6 @@
 import { type Backend, type BackendPlan, checkOptions, type DeviceProfile, type KvCache } from '@quern/core';
 import type { DecoderConfig, LanguageModel } from '@quern/models';
-import { encodeChatSchema } from '../chat/chat-template.js';
+import { encodeChatSchema, rolesFor } from '../chat/chat-template.js';
 import {
   builtinTemplates,
   type ChatMessage,
@@ -19,7 +19,7 @@ import {
 } from '../generation/generate-options.js';
 import { Generation } from '../generation/generation.js';
 import type { GenerationSource, Prompt } from '../generation/generation-source.js';
-import { namedTools } from '../generation/tool-options.js';
+import { namedTools, type ToolOptions, toolSchema } from '../generation/tool-options.js';
 import type { NoticeListener } from '../notice.js';
 import type { DraftSource, DraftTarget } from '../speculation/draft-source.js';
 import { needSameVocabulary } from '../speculation/same-vocabulary.js';
@@ -33,11 +33,21 @@ import type { OutputSchema, OutputValue } from '../structured/options.js';
 import type { DecodeOptions, EncodeOptions, Tokenizer } from '../tokenizer/index.js';
 import { whileLive } from '../while-live.js';
 import type { Adapters, LoadedAdapter } from './adapters.js';
-import { type ChatModel, chatSource } from './chat-source.js';
+import { type ChatModel, chatSource, chosenTools } from './chat-source.js';
 import { type LogitsOptions, logitsSchema } from './logits-options.js';
-import { chatPrompt, needIdList, needTokenizer, needTokens, type PromptRules, textPrompt } from './prompt.js';
+import {
+  chatPrompt,
+  needIdList,
+  needPrompt,
+  needTokenizer,
+  needTokens,
+  type PromptRules,
+  textPrompt,
+} from './prompt.js';
 import { Session } from './session.js';
 import { type SignalOptions, signalSchema } from './signal-options.js';
+
+const chatTokensSchema = { ...encodeChatSchema, tools: toolSchema.tools };
 
 /** The parts of a loaded model. */
 export interface ModelParts {
@@ -50,9 +60,9 @@ export interface ModelParts {
   readonly engine: Engine;
   readonly adapters: Adapters;
   readonly loadMs: number;
+  readonly onNotice?: NoticeListener;
   /** Backends to dispose with the model. */
   readonly owned: readonly Backend[];
-  readonly onNotice?: NoticeListener;
 }
 
 /**
@@ -115,21 +125,37 @@ export class Model {
     await this.parts.engine.save();
   }
 
-  /** Continues a text or token ids. Errors of the arguments are thrown when the generation is read. */
+  /**
+   * Continues a text or token ids. Reading rejects with all errors but those of the arguments' form, which the call throws.
+   * @throws RuntimeError BAD_OPTION, BAD_ARGUMENT; SamplingError BAD_OPTION
+   */
   generate<const S extends OutputSchema>(
     prompt: string | readonly number[],
     options: GenerateOptions & { readonly schema: S },
   ): Generation<OutputValue<S>>;
+  generate<const C extends readonly string[]>(
+    prompt: string | readonly number[],
+    options: GenerateOptions & { readonly choices: C },
+  ): Generation<C[number], C[number]>;
   generate(prompt: string | readonly number[], options?: GenerateOptions): Generation;
   generate(prompt: string | readonly number[], options: GenerateOptions = {}): Generation {
     return this.continuation(prompt, options, this.needLive);
   }
 
-  /** The answer to a chat, in the format of the model's template; calls the tools that have `run`. */
+  /**
+   * The answer to a chat, in the format of the model's template; calls the tools that have `run`. Reading rejects with all
+   * errors but those of the arguments' form, which the call throws.
+   * @throws RuntimeError BAD_OPTION, BAD_ARGUMENT; SamplingError BAD_OPTION; RuntimeError BAD_GRAMMAR for `parameters` of
+   * tools that JSON cannot say
+   */
   chat<const S extends OutputSchema>(
     messages: readonly ChatMessage[],
     options: ChatOptions & { readonly schema: S },
   ): ChatGeneration<OutputValue<S>>;
+  chat<const C extends readonly string[]>(
+    messages: readonly ChatMessage[],
+    options: ChatOptions & { readonly choices: C },
+  ): ChatGeneration<C[number], C[number]>;
   chat(messages: readonly ChatMessage[], options?: ChatOptions): ChatGeneration;
   chat(messages: readonly ChatMessage[], options: ChatOptions = {}): ChatGeneration {
     return this.answer(messages, options, this.needLive);
@@ -200,15 +226,14 @@ export class Model {
   /** The token ids of a chat's prompt, as `chat` computes them. Rejects as `chat` does. */
   async chatTokens(
     messages: readonly ChatMessage[],
-    options: EncodeChatOptions = {},
+    options: Omit<EncodeChatOptions, 'tools'> & Pick<ToolOptions, 'tools'> = {},
   ): Promise<readonly number[]> {
     this.needLive();
-    checkOptions('chatTokens', options, encodeChatSchema, badOption);
-    needMessages('chatTokens', messages, badArgument);
-    const tools = options.tools && {
-      tools: namedTools({ tools: options.tools as object[] }).map(({ described }) => described),
-    };
-    const encode = { ...options, ...tools };
+    checkOptions('chatTokens', options, chatTokensSchema, badOption);
+    this.needMessages('chatTokens', messages, options);
+    const { tools, ...others } = options;
+    const described = tools && { tools: namedTools({ tools }).map((tool) => tool.described) };
+    const encode = { ...others, ...described };
     return (await chatPrompt(this.needChatTemplate(), messages, encode, this.promptRules)).ids;
   }
 
@@ -249,31 +274,41 @@ export class Model {
     options: GenerateOptions,
     needOpen: () => void,
   ): Generation {
-    const source = this.source(options, needOpen, async () => {
-      checkGenerate(options);
-      return textPrompt(prompt, options.special ?? false, this.promptRules);
-    });
+    checkGenerate(options);
+    needPrompt(prompt);
+    const source = this.source(options, needOpen, () =>
+      textPrompt(prompt, options.special ?? false, this.promptRules),
+    );
     return new Generation(source, options);
   }
 
-  private answer<Value>(
+  private answer<Value, Text extends string>(
     messages: readonly ChatMessage[],
     options: ChatOptions,
     needOpen: () => void,
-  ): ChatGeneration<Value> {
+  ): ChatGeneration<Value, Text> {
+    checkChat(options);
+    this.needMessages('chat', messages, options);
+    const tools = chosenTools(options);
     const begin = () => {
       this.needLive();
       needOpen();
-      checkChat(options);
-      needMessages('chat', messages, badArgument);
       const template = this.needChatTemplate();
       const source: ChatModel['source'] = (prompt, calls) => ({
         ...this.source(options, needOpen, prompt),
         constraint: () => this.grammars.constraint(options, calls()),
       });
-      return chatSource<Value>({ template, rules: this.promptRules, source }, options);
+      const { onNotice } = this.parts;
+      const chat: ChatModel = { template, rules: this.promptRules, tools, onNotice, source };
+      return chatSource<Value, Text>(chat, options);
     };
-    return new ChatGeneration<Value>(begin, messages, options);
+    return new ChatGeneration<Value, Text>(begin, messages, options);
+  }
+
+  /** @throws RuntimeError BAD_ARGUMENT */
+  private needMessages(where: string, messages: unknown, options: Pick<EncodeChatOptions, 'roles'>): void {
+    const { chatTemplate } = this;
+    needMessages(where, messages, badArgument, chatTemplate && rolesFor(chatTemplate, options));
   }
 
   private needChatTemplate(): ChatTemplate {

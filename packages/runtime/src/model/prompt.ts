@@ -23,6 +23,10 @@ const promptRule: Rule<string | readonly number[]> = {
   holds: (value): value is string | readonly number[] => typeof value === 'string' || isIdList(value),
 };
 
+/** @throws RuntimeError BAD_ARGUMENT */
+export const needPrompt = (prompt: unknown): void =>
+  checkArgument('generate', 'prompt', prompt, promptRule, badArgument);
+
 /** An array or an Int32Array. */
 const isIdList = (value: unknown): boolean => Array.isArray(value) || value instanceof Int32Array;
 
@@ -45,7 +49,6 @@ export async function textPrompt(
   special: boolean,
   rules: PromptRules,
 ): Promise<Prompt> {
-  checkArgument('generate', 'prompt', prompt, promptRule, badArgument);
   const { tokenizer } = rules;
   const ids =
     typeof prompt === 'string'
@@ -59,7 +62,7 @@ export async function textPrompt(
   };
 }
 
-const chatEncodeNames = ['tools', 'extra', 'now', 'specialContent'] as const;
+const chatEncodeNames = ['tools', 'extra', 'now', 'roles', 'specialContent'] as const;
 
 /**
  * A prompt from chat messages, with its text; it ends where the answer begins.

@@ -3,6 +3,7 @@ import { RuntimeError } from '../error.js';
 import type { ChatGeneration } from '../generation/chat-generation.js';
 import type { ChatOptions, GenerateOptions } from '../generation/generate-options.js';
 import type { Generation } from '../generation/generation.js';
+import type { OutputSchema, OutputValue } from '../structured/options.js';
 
 /** The model's calls, with a check before they begin. */
 export interface SessionModel {
@@ -19,10 +20,30 @@ export class Session {
 
   constructor(private readonly model: SessionModel) {}
 
+  /** As `Model.generate`. */
+  generate<const S extends OutputSchema>(
+    prompt: string | readonly number[],
+    options: GenerateOptions & { readonly schema: S },
+  ): Generation<OutputValue<S>>;
+  generate<const C extends readonly string[]>(
+    prompt: string | readonly number[],
+    options: GenerateOptions & { readonly choices: C },
+  ): Generation<C[number], C[number]>;
+  generate(prompt: string | readonly number[], options?: GenerateOptions): Generation;
   generate(prompt: string | readonly number[], options: GenerateOptions = {}): Generation {
     return this.model.generate(prompt, options, this.needOpen);
   }
 
+  /** As `Model.chat`. */
+  chat<const S extends OutputSchema>(
+    messages: readonly ChatMessage[],
+    options: ChatOptions & { readonly schema: S },
+  ): ChatGeneration<OutputValue<S>>;
+  chat<const C extends readonly string[]>(
+    messages: readonly ChatMessage[],
+    options: ChatOptions & { readonly choices: C },
+  ): ChatGeneration<C[number], C[number]>;
+  chat(messages: readonly ChatMessage[], options?: ChatOptions): ChatGeneration;
   chat(messages: readonly ChatMessage[], options: ChatOptions = {}): ChatGeneration {
     return this.model.chat(messages, options, this.needOpen);
   }

@@ -50,13 +50,13 @@ export class SpeechModel {
 
   /**
    * Transcribes, or translates into English. Input: a path or file: URL, the bytes of a file, or samples, of any
-   * length; processed in windows of 30 seconds. The call itself never throws: the transcription rejects with
-   * AudioError, BackendError, or RuntimeError BAD_OPTION, DISPOSED, ABORTED or BAD_LOGITS.
+   * length; processed in windows of 30 seconds. Reading rejects with AudioError, BackendError, or RuntimeError DISPOSED,
+   * ABORTED or BAD_LOGITS. @throws RuntimeError BAD_OPTION
    */
   transcribe(audio: AudioInput, options: TranscribeOptions = {}): Transcription {
+    const resolved = resolveOptions(options, this.source.vocabulary);
     return new Transcription(() => {
       this.needLive();
-      const resolved = resolveOptions(options, this.source.vocabulary);
       return new Transcriber(this.source, resolved, audio, this.needLive);
     });
   }

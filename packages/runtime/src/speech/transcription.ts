@@ -4,7 +4,8 @@ import type { Segment, TranscriptionResult } from './options.js';
 /**
  * A transcript, made while the caller reads: `for await (const segment of transcription)`, or `await
  * transcription.result` for the whole transcript. Readable once. Nothing runs before the first read. Leaving the loop
- * early frees everything. Errors reject both the loop and `result`.
+ * early frees everything. Errors reject both the loop and `result`: a `result` that nobody awaits, without a loop, is an
+ * unhandled rejection, except for an abort and a disposed model.
  */
 export class Transcription extends ReadOnce<Segment, TranscriptionResult> {
   constructor(begin: () => Production<Segment, TranscriptionResult>) {

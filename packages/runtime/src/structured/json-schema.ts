@@ -21,9 +21,9 @@ export function jsonSchemaOf(schema: OutputSchema): boolean | object {
 
 function schemaOf(schema: StandardSchema): object {
   const { vendor, jsonSchema } = schema['~standard'];
-  if (jsonSchema) return converted(() => jsonSchema.output({ target: 'draft-2020-12' }));
+  if (jsonSchema) return withoutVersion('schema', () => jsonSchema.output({ target: 'draft-2020-12' }));
   const { toJSONSchema } = schema as { toJSONSchema?: unknown };
-  if (typeof toJSONSchema === 'function') return converted(() => toJSONSchema.call(schema));
+  if (typeof toJSONSchema === 'function') return withoutVersion('schema', () => toJSONSchema.call(schema));
   throw badOption(
     `schema is a schema of ${vendor} without a JSON schema: convert it first (Zod: z.toJSONSchema(schema))`,
     'schema',
@@ -31,12 +31,12 @@ function schemaOf(schema: StandardSchema): object {
 }
 
 /** Without `$schema`: its vocabulary is the one that we read. Libraries refuse dates and other values that JSON lacks. */
-function converted(convert: () => { $schema?: unknown }): object {
+export function withoutVersion(option: string, convert: () => { $schema?: unknown }): object {
   try {
     const { $schema: _, ...schema } = convert();
     return schema;
   } catch (cause) {
-    throw new RuntimeError('BAD_GRAMMAR', `schema: ${(cause as Error).message}`, { cause });
+    throw new RuntimeError('BAD_GRAMMAR', `${option}: ${(cause as Error).message}`, { cause });
   }
 }
 

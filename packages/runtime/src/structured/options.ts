@@ -10,7 +10,10 @@ export interface StandardSchema<Value = unknown> {
     readonly validate: (value: unknown) => unknown;
     readonly types?: { readonly input: unknown; readonly output: Value } | undefined;
     /** https://standardschema.dev/json-schema */
-    readonly jsonSchema?: { readonly output: (options: { readonly target: 'draft-2020-12' }) => object };
+    readonly jsonSchema?: {
+      readonly output: (options: { readonly target: 'draft-2020-12' }) => object;
+      readonly input?: (options: { readonly target: 'draft-2020-12' }) => object;
+    };
   };
 }
 

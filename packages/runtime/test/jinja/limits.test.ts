@@ -123,13 +123,15 @@ test('cyclic messages, and deeply nested messages', () => {
   const self: Record<string, unknown> = {};
   self.self = self;
   const deep = JSON.parse(`${'['.repeat(5000)}${']'.repeat(5000)}`) as unknown;
-  for (const value of [self, deep])
-    expect(() => ChatTemplate.from('x').render([{ role: 'user', content: 'x', value }])).toThrow(
+  for (const value of [self, deep]) {
+    const message = { role: 'user', content: 'x', value };
+    expect(() => ChatTemplate.from('x').render([message])).toThrow(
       expect.objectContaining({
         code: 'RENDER_FAILED',
         message: expect.stringContaining('nested more than 200 deep'),
       }),
     );
+  }
 });
 
 test('no backtracking: megabytes of white space and brackets in a template', () => {

@@ -54,7 +54,7 @@ test.each<[ChatOptions, string]>([
   [{ maxRounds: 0 }, 'maxRounds'],
 ])('%j is refused', async (options, message) => {
   using model = await load(withTools);
-  await expect(model.chat(question, options).result).rejects.toMatchObject({
+  await expect((async () => model.chat(question, options).result)()).rejects.toMatchObject({
     code: 'BAD_OPTION',
     message: expect.stringContaining(message),
   });

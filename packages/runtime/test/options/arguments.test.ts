@@ -152,6 +152,8 @@ const calls: Readonly<Record<string, Call>> = {
   },
   'model.tokenize': { of: () => model, right: () => ['a'], wrong: [no.text, no.plain] },
   'model.detokenize': { of: () => model, right: () => [[3]], wrong: [no.tokens, no.plain] },
+  'embedder.tokenize': { of: () => embedder, right: () => ['a'], wrong: [no.text, no.plain] },
+  'embedder.detokenize': { of: () => embedder, right: () => [[3]], wrong: [no.tokens, no.plain] },
   'embedder.embed': { of: () => embedder, right: () => [['a']], wrong: [no.texts, no.options] },
   'embedder.rerank': {
     of: () => embedder,
@@ -201,6 +203,12 @@ const calls: Readonly<Record<string, Call>> = {
     of: () => new runtime.Sampler(),
     right: () => [1],
     wrong: [[undefined, null, 'a', {}]],
+  },
+  tool: {
+    right: () => [{ name: 'f' }],
+    wrong: [
+      [...no.object, ...no.plain, { execute() {} }, { parameters: 5 }, { jsonSchema: {}, parameters: {} }],
+    ],
   },
   AnswerParser: {
     right: () => [{ calls: 'hermes' }],
@@ -259,6 +267,7 @@ const noCalls = [
   'Generation',
   'ChatGeneration',
   'Embedder',
+  'Embeddings',
   'SpeechModel',
   'Transcription',
 ];
@@ -289,6 +298,7 @@ test.each([
     'answer',
     'source',
     'needChatTemplate',
+    'needMessages',
     'draftOf',
     'draftFor',
     'needLive',
@@ -359,6 +369,26 @@ describe('messages', () => {
       'model.chat',
       ['hi'],
       "[chat] messages is 'hi' (a string); it must be a list of messages: [{ role: 'user', content: 'Hello!' }] (BAD_ARGUMENT)",
+    ],
+    [
+      'model.chat',
+      [[...chat, { role: 'usr', content: 'x' }]],
+      "[chat] messages[1] has the role 'usr'; the chat template of this model knows 'system', 'user', 'assistant', 'tool': did you mean 'user'? (BAD_ARGUMENT)",
+    ],
+    [
+      'model.chat',
+      [[{ role: 'narrator', content: 'x' }]],
+      "[chat] messages[0] has the role 'narrator'; the chat template of this model knows 'system', 'user', 'assistant', 'tool': a role that the model was trained with, but that its template does not name, belongs into the option `roles` (BAD_ARGUMENT)",
+    ],
+    [
+      'model.chat',
+      [[{ role: 'user', contents: 'x' }]],
+      "[chat] messages[0] has 'contents': did you mean 'content'? (BAD_ARGUMENT)",
+    ],
+    [
+      'template.render',
+      [[{ role: 'user' }]],
+      "[render] messages[0] has no content: give a string, or null beside 'tool_calls' (BAD_ARGUMENT)",
     ],
     [
       'whisper.transcribe',

@@ -1,4 +1,6 @@
-import { AnswerParser } from '../../../src/chat/answer/index.js';
+import { z } from 'zod';
+import { z as three } from 'zod-3';
+import { type AnswerCall, AnswerParser } from '../../../src/chat/answer/index.js';
 import { type ChatMessage, ChatTemplate } from '../../../src/chat/index.js';
 import { ChatGeneration } from '../../../src/generation/chat-generation.js';
 import type { ChatPiece } from '../../../src/generation/chat-result.js';
@@ -8,7 +10,13 @@ import type {
   GenerationResult,
 } from '../../../src/generation/generate-options.js';
 import { nothing } from '../../../src/generation/generation.js';
-import { type ChatTool, namedTools } from '../../../src/generation/tool-options.js';
+import { tool as defineTool } from '../../../src/generation/tool.js';
+import {
+  type ChatTool,
+  type ChatTools,
+  type NamedTool,
+  namedTools,
+} from '../../../src/generation/tool-options.js';
 import type { ChatOptions } from '../../../src/index.js';
 import type { Production } from '../../../src/read-once.js';
 
@@ -42,6 +50,7 @@ interface Chat {
   readonly generation: ChatGeneration;
   readonly asked: (readonly ChatMessage[])[];
   readonly runs: Told[];
+  readonly notices: string[];
 }
 
 const question: ChatMessage = { role: 'user', content: 'Weather?' };
@@ -49,6 +58,8 @@ const question: ChatMessage = { role: 'user', content: 'Weather?' };
 function chat(answers: readonly (string | Told)[], options: ChatOptions, oneCallPerMessage = false): Chat {
   const asked: (readonly ChatMessage[])[] = [];
   const runs: Told[] = [];
+  const notices: string[] = [];
+  const onNotice = (text: string) => void notices.push(text);
   let ids = 0;
   const begin = async (messages: readonly ChatMessage[]) => {
     const answer = answers[asked.push(messages) - 1]!;
@@ -57,8 +68,8 @@ function chat(answers: readonly (string | Told)[], options: ChatOptions, oneCall
     const parser = new AnswerParser({ calls: 'hermes', thinking: 'parted', newId: () => `id${ids++}` });
     return { run, parser };
   };
-  const source = () => ({ tools: namedTools(options), oneCallPerMessage, begin });
-  return { generation: new ChatGeneration(source, [question], options), asked, runs };
+  const source = () => ({ tools: namedTools(options), oneCallPerMessage, onNotice, begin });
+  return { generation: new ChatGeneration(source, [question], options), asked, runs, notices };
 }
 
 const call = (name: string, args: string) =>
@@ -252,8 +263,201 @@ test('one call per message, for templates that take no more', async () => {
   ]);
 });
 
+describe('what became of calls', () => {
+  const failing = tool('bad', () => {
+    throw new Error('no luck');
+  });
+  const answers = [`${call('bad', '{}')}${call('good', '{}')}${call('nosuch', '{}')}`, 'Well.'];
+  const tools = [failing, tool('good', () => ({ a: 1 }))];
+
+  test('is in a piece of its own, in the result, and told to onToolError', async () => {
+    const told: unknown[] = [];
+    const onToolError = (error: Error, { name }: AnswerCall) => void told.push([name, error.message]);
+    const { generation } = chat(answers, { tools, onToolError });
+    const pieces = await read(generation);
+    const noTool = "there is no tool 'nosuch'; there are 'bad', 'good'";
+    expect(pieces.filter(({ results }) => results.length > 0)).toEqual([
+      {
+        ...{ text: '', thinking: '', tokens: [], calls: [] },
+        results: [
+          { index: 0, id: 'id0', name: 'bad', error: new Error('no luck'), content: 'Error: no luck' },
+          { index: 1, id: 'id1', name: 'good', result: { a: 1 }, content: '{"a":1}' },
+          {
+            ...{ index: 2, id: 'id2', name: 'nosuch' },
+            error: expect.objectContaining({ code: 'BAD_CALL', message: noTool }),
+            content: `Error: ${noTool}`,
+          },
+        ],
+      },
+    ]);
+    expect((await generation.result).calls).toEqual([
+      { id: 'id0', name: 'bad', arguments: '{}', error: new Error('no luck') },
+      { id: 'id1', name: 'good', arguments: '{}', result: { a: 1 } },
+      { id: 'id2', name: 'nosuch', arguments: '{}', error: expect.objectContaining({ code: 'BAD_CALL' }) },
+    ]);
+    expect(told).toEqual([
+      ['nosuch', noTool],
+      ['bad', 'no luck'],
+    ]);
+  });
+
+  test('without onToolError a notice tells what run threw, but not what the model did wrong', async () => {
+    const { generation, notices } = chat(answers, { tools });
+    await generation.result;
+    expect(notices).toEqual([
+      "the tool 'bad' failed: no luck. The model is told so; `onToolError` gets the error",
+    ]);
+  });
+
+  test('what onToolError throws ends the answer', async () => {
+    const { generation, asked } = chat(answers, {
+      tools,
+      onToolError: (error) => {
+        throw error;
+      },
+    });
+    await expect(generation.result).rejects.toThrow("there is no tool 'nosuch'");
+    expect(asked).toHaveLength(1);
+  });
+
+  test('a reader that leaves after the results: they are in the messages, once', async () => {
+    const { generation, asked } = chat(answers, { tools, onToolError: () => {} });
+    for await (const { results } of generation) if (results.length > 0) break;
+    const { reason, messages } = await generation.result;
+    expect([reason, asked.length, messages.map(({ role }) => role)]).toEqual([
+      'abort',
+      1,
+      ['assistant', 'tool', 'tool', 'tool'],
+    ]);
+  });
+});
+
+describe('arguments are checked before run', () => {
+  const parameters = {
+    type: 'object',
+    properties: { city: { type: 'string' }, days: { type: 'integer', minimum: 1 } },
+    required: ['city'],
+    additionalProperties: false,
+  };
+  const zod4 = z.object({ city: z.string(), days: z.coerce.number().int().min(1).default(3) });
+  const zod3 = three.object({ city: three.string(), days: three.coerce.number().int().min(1).default(3) });
+
+  async function told(schema: object, args: string) {
+    const ran: unknown[] = [];
+    const weather = defineTool({
+      name: 'f',
+      parameters: schema,
+      jsonSchema: schema === zod3 ? parameters : undefined,
+      run: (given) => void ran.push(given),
+    });
+    const onToolError = () => {};
+    const { generation } = chat([call('f', args), 'Well.'], { tools: [weather], onToolError });
+    return { ran, error: (await generation.result).calls[0]!.error?.message };
+  }
+
+  test.each([
+    ['{}', 'Instance does not have required property "city"'],
+    [
+      '{"city": 5, "days": 0}',
+      'city: Instance type "number" is invalid. Expected "string"; days: 0 is less than 1',
+    ],
+    ['{"city": "Linz", "town": 1}', 'town: is not allowed'],
+  ])('a JSON schema: %s', async (args, faults) => {
+    const { ran, error } = await told(parameters, args);
+    expect(ran).toEqual([]);
+    expect(error).toBe(`the arguments of 'f' do not fit its parameters: ${faults}`);
+    expect((await told(parameters, '{"city": "Linz"}')).ran).toEqual([{ city: 'Linz' }]);
+  });
+
+  test.each([
+    ['Zod 4', zod4],
+    ['Zod 3', zod3],
+  ])('%s: run gets what it makes of them', async (_, schema) => {
+    expect((await told(schema, '{"city": "Linz"}')).ran).toEqual([{ city: 'Linz', days: 3 }]);
+    expect((await told(schema, '{"city": "Linz", "days": "2"}')).ran).toEqual([{ city: 'Linz', days: 2 }]);
+    const { ran, error } = await told(schema, '{"days": 0}');
+    expect(ran).toEqual([]);
+    expect(error).toMatch(/^the arguments of 'f' do not fit its parameters: city: .*; days: /);
+  });
+
+  test('a schema that is wrong is an error of its own', async () => {
+    for (const [city, why] of [
+      [{ $ref: '#/$defs/none' }, 'Unresolved \\$ref'],
+      [{ pattern: '(' }, '.*Invalid regular expression'],
+    ] as const) {
+      const { ran, error } = await told({ properties: { city } }, '{"city": "Linz"}');
+      expect(ran).toEqual([]);
+      expect(error).toMatch(new RegExp(`^the parameters of 'f' cannot be checked: ${why}`));
+    }
+  });
+
+  test('what has a default in Zod is not required; fields that Zod would drop are not allowed', () => {
+    const [{ parameters: shown }] = namedTools({ tools: { f: defineTool({ parameters: zod4 }) } }) as [
+      NamedTool,
+    ];
+    expect(shown).toMatchObject({ required: ['city'], additionalProperties: false });
+    const open = z.looseObject({ a: z.object({ b: z.string() }) });
+    const [{ parameters: inner }] = namedTools({ tools: { f: defineTool({ parameters: open }) } }) as [
+      NamedTool,
+    ];
+    expect(inner).toMatchObject({
+      additionalProperties: {},
+      properties: { a: { additionalProperties: false } },
+    });
+  });
+});
+
+describe('tools that are refused', () => {
+  const named = (tools: unknown) => () => namedTools({ tools: tools as ChatTools });
+  const inner = { name: 'f' };
+  test.each<[unknown, string]>([
+    [
+      [{ type: 'function', function: inner, execute() {} }],
+      "tools[0].execute is a function: a tool's function is 'run'",
+    ],
+    [
+      [{ type: 'function', function: { ...inner, run() {} } }],
+      "tools[0].function.run is a function: a tool's function is 'run'",
+    ],
+    [[{ type: 'function', funtion: inner }], "tools[0] has 'funtion': did you mean 'function'?"],
+    [
+      [{ type: 'function', function: { ...inner, stict: true } }],
+      "tools[0].function has 'stict': did you mean 'strict'?",
+    ],
+    [
+      [{ type: 'function', function: { ...inner, inputSchema: {} } }],
+      "tools[0].function has 'inputSchema': did you mean 'parameters'?",
+    ],
+    [
+      [{ type: 'web_search', name: 'f' }],
+      "tools[0].type is 'web_search' (a string); only tools of the type 'function' are supported",
+    ],
+    [
+      { f: { description: 'x' } },
+      'tools.f has no function: make it with tool({ description, parameters, run })',
+    ],
+    [{ f: tool('g') }, "tools.f has another name, 'g': leave it out"],
+    [
+      [defineTool({ name: 'f', parameters: three.object({}) })],
+      'tools[0].parameters is a schema of zod without a JSON schema',
+    ],
+  ])('%j', (tools, message) => {
+    expect(named(tools)).toThrow(
+      expect.objectContaining({ code: 'BAD_OPTION', message: expect.stringContaining(message) }),
+    );
+  });
+
+  test('fields that only templates know are theirs', () => {
+    const [{ described }] = namedTools({
+      tools: [{ ...tool('f'), function: { name: 'f', ...{ return: {} } } }],
+    }) as [NamedTool];
+    expect(described).toEqual({ type: 'function', function: { name: 'f', return: {} } });
+  });
+});
+
 test('tools need names of their own', () => {
-  expect(() => namedTools({ tools: [{ type: 'function' }] })).toThrow('tools[0] has no name');
+  expect(() => namedTools({ tools: [tool('')] })).toThrow('tools[0] has no name');
   expect(() => namedTools({ tools: [tool('a'), tool('a')] })).toThrow("two tools of the name 'a'");
-  expect(() => namedTools({ tools: [{ ...tool('a'), run: 5 }] })).toThrow('tools[0].run must be a function');
+  const wrong = { ...tool('a'), run: 5 as never };
+  expect(() => namedTools({ tools: [wrong] })).toThrow('tools[0].run must be a function');
 });
