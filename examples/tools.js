@@ -1,24 +1,21 @@
 // A model that calls a function: node tools.js [MODEL].
-import { loadModel } from '@quern/runtime';
+import { loadModel, tool } from '@quern/runtime';
 
 const path = process.argv[2] ?? 'demo';
 // The demo model was not trained to call tools: it gets a template that names them. Leave chatTemplate out for your model.
 const model = await loadModel(path, path === 'demo' ? { chatTemplate: 'chatml' } : {});
 
-const weather = {
-  type: 'function',
-  function: {
-    name: 'weather',
-    description: 'The weather of a city',
-    parameters: {
-      type: 'object',
-      properties: { city: { enum: ['Linz', 'Oslo'] } },
-      required: ['city'],
-      additionalProperties: false,
-    },
+const weather = tool({
+  name: 'weather',
+  description: 'The weather of a city',
+  parameters: {
+    type: 'object',
+    properties: { city: { enum: ['Linz', 'Oslo'] } },
+    required: ['city'],
+    additionalProperties: false,
   },
   run: ({ city }) => ({ city, sunny: city === 'Linz' }), // the model gets the result, and goes on
-};
+});
 
 const generation = model.chat([{ role: 'user', content: 'Is it sunny in Linz?' }], {
   tools: [weather],

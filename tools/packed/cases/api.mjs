@@ -1,5 +1,6 @@
 // The public API, called like from an application. `packages`: the modules by name; `folder` has the audio files.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -56,6 +57,17 @@ export const apiCases = (packages, folder) => ({
     assert.ok(session instanceof packages.runtime.Session);
     await session.generate('Once upon a time', greedy).result;
     assert.ok((await session.generate('Once upon a time there', greedy).result).cachedTokens > 0);
+    model.dispose();
+  },
+  async 'errors that somebody sees'() {
+    const { loadModel, tool } = packages.runtime;
+    const model = await loadModel('demo', { chatTemplate: 'chatml' });
+    assert.throws(() => model.generate('Hello', { temprature: 1 }), { code: 'BAD_OPTION' });
+    assert.throws(() => model.chat([{ role: 'usr', content: 'Hello' }]), { code: 'BAD_ARGUMENT' });
+    assert.throws(() => tool({ name: 'f', execute() {} }), { code: 'BAD_OPTION' });
+    const rejected = once(process, 'unhandledRejection');
+    void model.generate('word '.repeat(5000), { maxTokens: 1 }).result;
+    assert.equal((await rejected)[0].code, 'PROMPT_TOO_LONG');
     model.dispose();
   },
   async tokenizers() {

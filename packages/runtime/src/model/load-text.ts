@@ -9,6 +9,7 @@ import {
   type LoadTemplateOptions,
 } from '../chat/index.js';
 import { loadTokenizerFromGguf, type Tokenizer, tokenizerFromHuggingFace } from '../tokenizer/index.js';
+import { giveNotice } from '../notice.js';
 
 /** The model's tokenizer; undefined where the model has no vocabulary. @throws TokenizerError */
 export async function loadTokenizer(file: ModelFile | EncoderFile): Promise<Tokenizer | undefined> {
@@ -43,7 +44,7 @@ export async function loadChatTemplate(
   } catch (error) {
     if (chosen !== undefined || !(error instanceof ChatTemplateError)) throw error;
     if (error.code !== 'NO_TEMPLATE')
-      onNotice?.(`the model's chat template cannot be used: ${error.message}`);
+      giveNotice(onNotice, `the model's chat template cannot be used: ${error.message}`);
     return undefined;
   }
 }

@@ -107,6 +107,13 @@ for (const [on, open, count] of backends)
       expect(odd.values.every(Number.isFinite)).toBe(true);
       expect(odd.tokens).toBe(2 + 2 + 3);
       expect(distance(row(odd, 0), row(odd, 1))).toBeLessThan(1e-6);
+      expect([odd.length, (await model.embed([])).length]).toEqual([3, 0]);
+      expect([odd.at(1), odd.at(-1)]).toEqual([row(odd, 1), row(odd, 2)]);
+      for (const index of [3, -4, 0.5])
+        expect(() => odd.at(index)).toThrow(`[at] index is ${index}; there are 3 embeddings`);
+      const ids = model.tokenize('a b');
+      expect(distance((await model.embed([ids])).at(0), (await model.embed(['a b'])).at(0))).toBe(0);
+      expect(model.detokenize(ids)).toBe('a b');
     });
 
     test('an abort ends a call; the model stays usable', async () => {
