@@ -278,7 +278,7 @@ async function jointProbabilities(
 }
 
 describe('refusals', () => {
-  const refused = (speculate: Speculate) => target.generate('a', { ...greedy, speculate }).result;
+  const refused = async (speculate: Speculate) => target.generate('a', { ...greedy, speculate }).result;
 
   test('a draft model with another vocabulary: the error has the differing token', async () => {
     using other = await open({ spell: (token) => (token === 'q' ? 'Q' : token) });

@@ -148,7 +148,7 @@ describe('options', () => {
   afterAll(() => model.dispose());
 
   const error = (options: GenerateOptions) =>
-    model.generate('x', options).result.then(
+    (async () => model.generate('x', options).result)().then(
       () => undefined,
       ({ code, message }) => `${code}: ${message}`,
     );
