@@ -129,7 +129,7 @@ async function installApp(origin) {
   ]);
   putEmulatedAddon();
   cpSync(join(here, 'cases'), app, { recursive: true });
-  for (const kind of ['mp3', 'ogg'])
+  for (const kind of ['mp3', 'ogg', 'opus', 'webm'])
     cpSync(join(root, `packages/runtime/test/audio/files/tone.${kind}`), join(app, `tone.${kind}`));
   const entryPoints = [join(root, 'packages/runtime/test/audio/sound-files.ts')];
   await build({ entryPoints, outfile: join(work, 'sound-files.mjs'), format: 'esm', logLevel: 'silent' });
@@ -175,7 +175,7 @@ async function checkCommand() {
       .join();
     return expectText(found, /^cpu,reference$/);
   });
-  for (const kind of ['mp3', 'flac', 'ogg'])
+  for (const kind of ['mp3', 'flac', 'ogg', 'opus', 'webm'])
     await attempt(`quern transcribe ${kind}`, async () => {
       const sound = [
         'transcribe',

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { makeSyntheticSpeechModel } from '@quern/runtime';
 import { wavFile } from '../../runtime/test/audio/sound-files.js';
 import { quern } from './cli.js';
@@ -52,6 +53,18 @@ test.each([
   ]);
   expect([code, stdout]).toEqual([1, '']);
   expect(stderr).toMatch(message);
+});
+
+test('transcribe reads what a browser records, and says how to convert what a phone records', async () => {
+  const webm = fileURLToPath(new URL('../../runtime/test/audio/files/tone.webm', import.meta.url));
+  expect((await quern(['transcribe', model, webm, ...short])).stderr).toMatch(/0\.3 s of sound/);
+  const m4a = join(folder, 'memo.m4a');
+  writeFileSync(m4a, Buffer.from('0000000c667479704d344120', 'hex'));
+  const { code, stderr } = await quern(['transcribe', model, m4a]);
+  expect([code, stderr]).toEqual([
+    1,
+    expect.stringContaining(`convert it: ffmpeg -i ${m4a} -ar 16000 -ac 1 out.wav (UNSUPPORTED)`),
+  ]);
 });
 
 test('transcribe with swapped arguments: the error gives the order', async () => {

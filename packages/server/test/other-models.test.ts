@@ -1,5 +1,5 @@
 // Embeddings, ranking and speech over HTTP, with OpenAI's own client where it has the route.
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { OpenAIEmbeddings } from '@langchain/openai';
@@ -124,6 +124,25 @@ describe('speech', () => {
     expect(await asText('text')).toBe(`${text}\n`);
     expect(await asText('vtt')).toMatch(/^WEBVTT/);
     expect(typeof (await asText('srt'))).toBe('string');
+  });
+
+  test('a recording of a browser: WebM', async () => {
+    const bytes = readFileSync(new URL('../../runtime/test/audio/files/tone.webm', import.meta.url));
+    const verbose = await client.audio.transcriptions.create({
+      ...{ ...fixed, file: await toFile(bytes, 'tone.webm'), response_format: 'verbose_json' as const },
+    });
+    expect(verbose.duration).toBeCloseTo(0.3, 1);
+  });
+
+  test('a recording of a phone: the error says how to convert it', async () => {
+    const bytes = Buffer.from('0000000c667479704d344120000000086d6f6f76', 'hex');
+    const made = client.audio.transcriptions.create({ ...fixed, file: await toFile(bytes, 'a.m4a') });
+    await expect(made).rejects.toMatchObject({
+      ...{ status: 400, param: 'file' },
+      message: expect.stringContaining(
+        'is MP4 with no sound track, which Quern does not decode; convert it: ffmpeg -i',
+      ),
+    });
   });
 
   test('a stream ends with the whole text', async () => {

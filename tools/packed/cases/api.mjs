@@ -86,14 +86,14 @@ export const apiCases = (packages, folder) => ({
     assert.equal((await model.rerank('a mill', ['one', 'two'])).ranked.length, 2);
     model.dispose();
   },
-  async 'transcribe WAV, FLAC, MP3 and Ogg Vorbis'() {
+  async 'transcribe WAV, FLAC, MP3, Vorbis and Opus'() {
     const { loadSpeechModel, makeSyntheticSpeechModel, SpeechModel, Transcription } = packages.runtime;
     const path = join(folder, `whisper-${packages.kind}.gguf`);
     await makeSyntheticSpeechModel(path, { shape: 'whisper-test', format: 'f32' });
     const model = await loadSpeechModel(path);
     assert.ok(model instanceof SpeechModel);
     writeWave(join(folder, 'tone.wav'));
-    for (const file of ['tone.wav', 'tone.flac', 'tone.mp3', 'tone.ogg']) {
+    for (const file of ['tone.wav', 'tone.flac', 'tone.mp3', 'tone.ogg', 'tone.opus', 'tone.webm']) {
       const transcription = model.transcribe(join(folder, file), quick);
       assert.ok(transcription instanceof Transcription);
       assert.ok((await transcription.result).duration > 0.05, file);

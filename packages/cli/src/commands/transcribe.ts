@@ -108,7 +108,7 @@ async function print(
   if (cut > 0) say(`the prompt is too long: its first ${cut} tokens were not read`);
 }
 
-const isSound = (path: string): boolean => /\.(wav|flac|mp3|ogg|oga)$/i.test(path);
+const isSound = (path: string): boolean => /\.(wav|flac|mp3|ogg|oga|opus|webm|mka|m4a|mp4|aac)$/i.test(path);
 
 async function transcribe(
   path: string,
@@ -137,7 +137,7 @@ export const transcribeCommand = (): Command =>
       '<model>',
       'a folder with config.json and safetensors, a GGUF file, or a model file of whisper.cpp',
     )
-    .argument('<audio>', 'WAV, FLAC, MP3 or Ogg Vorbis')
+    .argument('<audio>', 'WAV, FLAC, MP3, Ogg (Vorbis, Opus, FLAC) or WebM (Opus)')
     .option(
       '--language <code>',
       'the spoken language: de, german, …; auto: detected in the first 30 seconds with sound',

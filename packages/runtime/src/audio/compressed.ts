@@ -1,42 +1,33 @@
-import { createRequire } from 'node:module';
-import { pathToFileURL } from 'node:url';
-import { here } from '../here.js';
-import { type Decoded, decodeInThread } from './decoder-thread.js';
+import { broken, type Coding, decodeWith } from './decode-with.js';
 import { AudioError } from './error.js';
+import { isMatroska } from './matroska.js';
+import { isMp4, mp4Codec } from './mp4.js';
+import { firstPacket, isOgg, scanOgg } from './ogg.js';
+import { decodeMatroska, decodeOggOpus } from './opus.js';
 import type { Sound } from './sound.js';
+import { ffmpegCommand, printable, undecoded, undecodedKind } from './undecoded.js';
 
-interface Kind {
-  readonly name: string;
+/** A file that its decoder package reads as a whole. */
+interface Kind extends Coding {
   /** Whether a file starts like this kind. */
   begins(bytes: Uint8Array): boolean;
-  /** The optional decoder package, and its class. */
-  readonly package: string;
-  readonly decoder: string;
-  /** The visible fault of an incomplete file, before decoding. Absent for MP3: a stream shows none. */
-  fault?(bytes: Uint8Array): string | undefined;
   /** The visible fault of an incomplete file, from the number of decoded samples. */
   cutOff?(bytes: Uint8Array, samples: number): string | undefined;
 }
 
 const text = (bytes: Uint8Array, from: number, to: number) =>
   String.fromCharCode(...bytes.subarray(from, to));
-/** The codec's name on the first page of an Ogg file. */
-const firstPage = (bytes: Uint8Array) => text(bytes, 28, 36);
+
+const flac = { package: '@wasm-audio-decoders/flac', decoder: 'FLACDecoder' };
 
 const kinds: readonly Kind[] = [
-  {
-    name: 'FLAC',
-    begins: (bytes) => text(bytes, 0, 4) === 'fLaC',
-    package: '@wasm-audio-decoders/flac',
-    decoder: 'FLACDecoder',
-    cutOff: flacCutOff,
-  },
+  { name: 'FLAC', begins: (bytes) => text(bytes, 0, 4) === 'fLaC', ...flac, cutOff: flacCutOff },
+  { name: 'Ogg FLAC', begins: (bytes) => isOgg(bytes) && firstPacket(bytes).startsWith('\x7fFLAC'), ...flac },
   {
     name: 'Ogg Vorbis',
-    begins: (bytes) => text(bytes, 0, 4) === 'OggS' && firstPage(bytes).startsWith('\x01vorbis'),
+    begins: (bytes) => isOgg(bytes) && firstPacket(bytes).startsWith('\x01vorbis'),
     package: '@wasm-audio-decoders/ogg-vorbis',
     decoder: 'OggVorbisDecoder',
-    fault: oggFault,
   },
   {
     name: 'MP3',
@@ -46,10 +37,17 @@ const kinds: readonly Kind[] = [
   },
 ];
 
+/** Files with a sound of any codec in them. */
+const containers = [isOgg, isMatroska, isMp4];
+
+/** What is read, for messages and docs. */
+const readable = 'WAV, FLAC, MP3, Ogg (Vorbis, Opus, FLAC), WebM (Opus)';
+
 /**
- * The samples of an MP3, FLAC or Ogg Vorbis file. An optional package decodes it in a separate thread.
+ * The samples of a compressed file. An optional package decodes it in a separate thread.
  * @param from source of the bytes, for messages
- * @throws AudioError NOT_AUDIO, DECODER_MISSING, DECODER_FAILED or DECODE_FAILED; the signal's reason
+ * @throws AudioError NOT_AUDIO, UNSUPPORTED, DECODER_MISSING, DECODER_FAILED, DECODE_FAILED or TOO_LARGE; the signal's
+ * reason
  */
 export async function decodeCompressed(
   bytes: Uint8Array,
@@ -57,54 +55,49 @@ export async function decodeCompressed(
   signal: AbortSignal | undefined,
 ): Promise<Sound> {
   const kind = kinds.find((each) => each.begins(bytes));
-  if (!kind)
-    throw new AudioError(
-      'NOT_AUDIO',
-      `${from}: is not a readable audio file; readable are WAV, ${kinds.map(({ name }) => name).join(', ')}`,
-    );
-  const fault = kind.fault?.(bytes);
-  if (fault !== undefined) throw broken(kind, from, fault);
-  const module = decoderModule(kind, from);
-  const answer = await decodeInThread({ module, decoder: kind.decoder, bytes }, signal);
-  if ('unusable' in answer)
-    throw new AudioError(
-      'DECODER_FAILED',
-      `${from}: ${kind.name} is decoded by ${kind.package}, which is installed but does not work: ${answer.unusable}`,
-    );
-  if ('broken' in answer) throw broken(kind, from, answer.broken);
-  return checked(answer.decoded, bytes, kind, from);
+  if (kind) return decodeKind(kind, bytes, from, signal);
+  if (isMatroska(bytes)) return decodeMatroska(bytes, from, signal);
+  if (isOgg(bytes) && firstPacket(bytes) === 'OpusHead') return decodeOggOpus(bytes, from, signal);
+  if (isOgg(bytes)) throw undecoded(from, `Ogg with ${oggCodec(bytes)}`);
+  if (isMp4(bytes)) throw undecoded(from, `MP4 with ${mp4Codec(bytes) ?? 'no sound track'}`);
+  const name = undecodedKind(bytes);
+  if (name !== undefined) throw undecoded(from, name);
+  throw new AudioError(
+    'NOT_AUDIO',
+    `${from}: is not a readable audio file; readable are ${readable}; most others become WAV with: ${ffmpegCommand(from)}`,
+  );
 }
 
-/** URL of the decoder package, resolved from this package. */
-function decoderModule(kind: Kind, from: string): string {
-  try {
-    return pathToFileURL(createRequire(here).resolve(kind.package)).href;
-  } catch (cause) {
-    throw new AudioError(
-      'DECODER_MISSING',
-      `${from}: ${kind.name} is decoded by a package that is not installed: npm install ${kind.package}`,
-      { cause },
-    );
-  }
-}
+/** The codec of an Ogg file, from its first packet: 'Speex   ', '\x80theora'. */
+const oggCodec = (bytes: Uint8Array): string =>
+  firstPacket(bytes).replaceAll(/[^A-Za-z0-9]/g, '') || printable(firstPacket(bytes));
 
-const broken = ({ name }: Kind, from: string, fault: string) =>
-  new AudioError('DECODE_FAILED', `${from}: the ${name} data is broken or cut off: ${fault}`);
-
-/** Checks the result: decoders skip unusable data and often report no error. */
-function checked(
-  { channelData, sampleRate, samplesDecoded, errors }: Decoded,
-  bytes: Uint8Array,
+async function decodeKind(
   kind: Kind,
+  bytes: Uint8Array,
   from: string,
-): Sound {
-  const fault =
-    errors[0]?.message ??
-    (samplesDecoded === 0 || channelData.length === 0
-      ? 'it holds no samples'
-      : kind.cutOff?.(bytes, samplesDecoded));
+  signal: AbortSignal | undefined,
+): Promise<Sound> {
+  const fault = isOgg(bytes) ? await oggFault(kind, bytes, from) : undefined;
   if (fault !== undefined) throw broken(kind, from, fault);
-  return { sampleRate, channels: channelData };
+  const { samples, sampleRate } = await decodeWith(kind, { pieces: piecesOf(bytes) }, from, signal);
+  const missing = samples.length === 0 ? 'it holds no samples' : kind.cutOff?.(bytes, samples.length);
+  if (missing !== undefined) throw broken(kind, from, missing);
+  return { sampleRate, channels: [samples] };
+}
+
+async function oggFault({ name }: Kind, bytes: Uint8Array, from: string): Promise<string | undefined> {
+  const { fault, chained } = await scanOgg(bytes);
+  if (chained && fault === undefined) throw undecoded(from, `several ${name} sounds one after the other`);
+  return fault;
+}
+
+/** Bytes that a decoder gets at a time: a hostile FLAC file has 20,000 samples per byte. */
+const bytesOfPiece = 2 ** 14;
+
+function* piecesOf(bytes: Uint8Array): Generator<Uint8Array, void, void> {
+  for (let at = 0; at < bytes.length; at += bytesOfPiece)
+    yield new Uint8Array(bytes.subarray(at, at + bytesOfPiece)); // a message copies the whole buffer of a view
 }
 
 /** FLAC's header gives the number of samples, 36 bits at bit 172 of the file; 0: unknown. */
@@ -114,21 +107,6 @@ function flacCutOff(bytes: Uint8Array, samples: number): string | undefined {
   return promised > samples ? `${samples} of ${promised} samples could be decoded` : undefined;
 }
 
-/** The pages of an Ogg file are contiguous; the last page has a flag. */
-function oggFault(bytes: Uint8Array): string | undefined {
-  let marked = false;
-  for (let at = 0; at < bytes.length; ) {
-    if (text(bytes, at, at + 4) !== 'OggS') return `there is no page at byte ${at}`;
-    const segments = bytes[at + 26] ?? 0;
-    const lengths = bytes.subarray(at + 27, at + 27 + segments);
-    const end = at + 27 + segments + lengths.reduce((sum, length) => sum + length, 0);
-    if (end > bytes.length || lengths.length < segments)
-      return `its last page ends beyond byte ${bytes.length}`;
-    marked = (bytes[at + 5]! & 4) !== 0;
-    at = end;
-  }
-  return marked ? undefined : 'it has no last page';
-}
-
-/** Whether a file starts like one of these kinds. */
-export const isCompressed = (head: Uint8Array): boolean => kinds.some(({ begins }) => begins(head));
+/** Whether more than the head of such a file must be read. */
+export const isCompressed = (head: Uint8Array): boolean =>
+  [...kinds.map(({ begins }) => begins), ...containers].some((begins) => begins(head));

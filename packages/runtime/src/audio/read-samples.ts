@@ -8,6 +8,7 @@ import { decodeCompressed, isCompressed } from './compressed.js';
 import { AudioError } from './error.js';
 import { resample } from './resample.js';
 import type { Sound } from './sound.js';
+import { inMemory } from './undecoded.js';
 import { decodeWav, isWav } from './wav.js';
 
 /** A path or file: URL, the bytes of a file, or samples (one array, or one array per channel). */
@@ -81,7 +82,7 @@ async function oneChannel(input: AudioInput, signal: AbortSignal | undefined): P
 }
 
 const nameOf = (input: AudioInput): string =>
-  typeof input === 'string' || input instanceof URL ? String(input) : 'the sound given';
+  typeof input === 'string' || input instanceof URL ? String(input) : inMemory;
 
 async function decode(input: AudioInput, signal: AbortSignal | undefined): Promise<Sound> {
   if (typeof input === 'string') return decodeBytes(await readBytes(input), input, signal);

@@ -1,6 +1,7 @@
 import { yieldToEventLoop } from '@quern/core';
 import { AudioError, type AudioErrorCode } from './error.js';
 import type { Sound } from './sound.js';
+import { ffmpegCommand } from './undecoded.js';
 
 /** Sample coding: `wFormatTag` of the fmt chunk, or of its extension. */
 const codings = { pcm: 1, float: 3, extensible: 0xfffe } as const;
@@ -23,8 +24,11 @@ const readers: Readonly<Record<string, SampleReader>> = {
   'float 64': (view, at) => view.getFloat64(at, true),
 };
 
-/** Data size written by programs that do not know the length yet, as into a pipe. */
-const toTheEnd = 0xffffffff;
+/**
+ * Sizes from here on are written by programs that do not know the length, as into a pipe: sox 0x7ffff000, arecord
+ * 0x80000000, ffmpeg 0xffffffff. No file that is read is so large.
+ */
+const leastUnknown = 0x7ffff000;
 const maxChannels = 256;
 
 export const isWav = (bytes: Uint8Array): boolean => tag(bytes, 0) === 'RIFF' && tag(bytes, 8) === 'WAVE';
@@ -102,18 +106,24 @@ class WavFile {
     if (!read)
       return this.fail(
         'UNSUPPORTED',
-        `has samples of ${name} ${bits} bits; ${Object.keys(readers).join(', ')} bits are read`,
+        `has samples of ${name} ${bits} bits; ${Object.keys(readers).join(', ')} bits are read; convert it: ${ffmpegCommand(this.from)}`,
       );
     return { channels, sampleRate, bytes: bits / 8, read };
   }
 
   private data(start: number, size: number, { bytes, channels }: Format): DataView {
     const left = this.bytes.length - start;
-    const length = size === toTheEnd ? left - (left % (bytes * channels)) : size;
+    const length = this.isUnknown(size, left) ? left - (left % (bytes * channels)) : size;
     this.need(start, length, 'the samples');
     if (length % (bytes * channels) !== 0)
       this.fail('BAD_HEADER', `has ${length} bytes of samples, no whole number of ${bytes * channels}`);
     return new DataView(this.bytes.buffer, this.bytes.byteOffset + start, length);
+  }
+
+  /** Whether the samples go on to the file's end. 0: the size was never written, unless RIFF's size is right. */
+  private isUnknown(size: number, left: number): boolean {
+    const riffEnd = 8 + this.view.getUint32(4, true);
+    return size === 0 ? riffEnd !== this.bytes.length : size >= leastUnknown && size > left;
   }
 
   private need(at: number, length: number, what: string): void {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { decodeInThread } from '../../src/audio/decoder-thread.js';
+import { decodeInThread, type Piece } from '../../src/audio/decoder-thread.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'quern-decoder-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -13,16 +13,55 @@ let count = 0;
 function job(body: string) {
   const path = join(folder, `${count++}.mjs`);
   writeFileSync(path, `console.log('loud'); console.error('loud'); export class Decoder { ${body} }`);
-  return { module: pathToFileURL(path).href, decoder: 'Decoder', bytes: Uint8Array.of(1, 2, 3) };
+  const pieces: Piece[] = [Uint8Array.of(1, 2, 3), Uint8Array.of(4)];
+  return { module: pathToFileURL(path).href, decoder: 'Decoder', pieces, maxSamples: 100 };
 }
 
-const decoded = { samplesDecoded: 1, channelData: [Float32Array.of(0.5)], sampleRate: 16_000, errors: [] };
+const sound = (samples: string, sampleRate = '16000') =>
+  `{ channelData: ${samples}, sampleRate: ${sampleRate}, errors: [] }`;
+const byte = sound('[Float32Array.of(bytes[0])]');
+const samples = (...values: number[]) => ({
+  decoded: { samples: Float32Array.from(values), sampleRate: 16_000 },
+});
 
-test('samples of a decoder, from either of its methods', async () => {
-  const body = `async %(bytes) {
-    return { samplesDecoded: bytes.length - 2, channelData: [Float32Array.of(0.5)], sampleRate: 16000, errors: [] }; }`;
-  for (const method of ['decode', 'decodeFile'])
-    expect(await decodeInThread(job(body.replace('%', method)), undefined)).toEqual({ decoded });
+test('the samples of the pieces, in order, and those of the end', async () => {
+  expect(await decodeInThread(job(`async decode(bytes) { return ${byte}; }`), undefined)).toEqual(
+    samples(1, 4),
+  );
+  const flushing = `decode(bytes) { return ${byte}; } async flush() { return ${sound('[Float32Array.of(9)]')}; }`;
+  expect(await decodeInThread(job(flushing), undefined)).toEqual(samples(1, 4, 9));
+});
+
+test('lists of packets, and the options of the decoder', async () => {
+  const body = `constructor(options) { this.add = options.add; }
+    decodeFrames(list) { return ${sound('[Float32Array.from(list, ([value]) => value + this.add)]')}; }`;
+  const pieces = [[Uint8Array.of(1), Uint8Array.of(2)], [Uint8Array.of(3)]];
+  expect(await decodeInThread({ ...job(body), pieces, options: { add: 5 } }, undefined)).toEqual(
+    samples(6, 7, 8),
+  );
+});
+
+test('channels are averaged', async () => {
+  const body = `decode(bytes) { return ${sound('[Float32Array.of(bytes[0]), Float32Array.of(0), Float32Array.of(2)]')}; }`;
+  expect(await decodeInThread(job(body), undefined)).toEqual(samples(1, 2));
+});
+
+test('a sound that grows without end, and one with another rate in its middle', async () => {
+  const long = job(`decode() { return ${sound('[new Float32Array(60)]')}; }`);
+  expect(await decodeInThread(long, undefined)).toEqual({ tooLong: true });
+  const other = job(`decode(bytes) { return ${sound('[Float32Array.of(1)]', '8000 * bytes[0]')}; }`);
+  expect(await decodeInThread(other, undefined)).toEqual({
+    broken: 'its rate changes from 8000 to 32000 samples per second',
+  });
+});
+
+test('a fault of the pieces ends the thread', async () => {
+  const failing = async function* () {
+    yield Uint8Array.of(1);
+    throw new Error('no page');
+  };
+  const body = `decode(bytes) { return ${byte}; }`;
+  await expect(decodeInThread({ ...job(body), pieces: failing() }, undefined)).rejects.toThrow('no page');
 });
 
 test.each([
@@ -43,6 +82,10 @@ test.each([
 test('data that the decoder refuses', async () => {
   const refusing = job("async decode() { throw new Error('no frame'); }");
   expect(await decodeInThread(refusing, undefined)).toEqual({ broken: 'no frame' });
+  const reporting = job(
+    "decode() { return { channelData: [], sampleRate: 0, errors: [{ message: 'odd' }] }; }",
+  );
+  expect(await decodeInThread(reporting, undefined)).toEqual({ broken: 'odd' });
 });
 
 test.each([

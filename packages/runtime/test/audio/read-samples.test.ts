@@ -1,10 +1,19 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { cases, exhaustive } from '../../../../test-scope.js';
 import { readSamples } from '../../src/audio/read-samples.js';
 import { AudioError } from '../../src/index.js';
+import { sharedData, testShared } from '../shared-data.js';
 import { flacFile, type WavOptions, wavFile } from './sound-files.js';
 
 const tone = (hertz: number, rate: number, seconds: number, amplitude = 0.5) =>
@@ -46,6 +55,44 @@ describe('WAV', () => {
     const read = await readSamples(wavFile([values], options));
     expect(read).toHaveLength(values.length);
     expect(distance(read, values)).toBeLessThanOrEqual(error);
+  });
+
+  /** A file of 16 bits with these sizes in its header: of RIFF and of the samples. */
+  const withSizes = (riff: number, data: number) => {
+    const bytes = wavFile([values], { bits: 16 });
+    bytes.writeUInt32LE(riff, 4);
+    bytes.writeUInt32LE(data, bytes.indexOf('data') + 4);
+    return bytes;
+  };
+
+  test.each([
+    ['sox', 0x7ffff024, 0x7ffff000],
+    ['arecord', 0x80000024, 0x80000000],
+    ['ffmpeg', 0xffffffff, 0xffffffff],
+    ['a recorder that was killed', 0, 0],
+    ['a recorder that writes the sizes last', 36, 0],
+    ['signed sizes', 0x7fffffff, 0x7fffffdb],
+  ])('%s, into a pipe: read to the end', async (_name, riff, data) => {
+    const bytes = withSizes(riff, data);
+    const read = await readSamples(bytes);
+    expect(read).toHaveLength(values.length);
+    expect(distance(read, values)).toBeLessThanOrEqual(2 ** -15);
+    await expect(readSamples(bytes.subarray(0, -3))).resolves.toHaveLength(values.length - 2);
+  });
+
+  testShared("sox's own file", async () => {
+    const path = join(sharedData, 'wav', 'sox-piped.wav'); // 16 bits, one channel, 16 kHz, 44 bytes of header
+    await expect(readSamples(path)).resolves.toHaveLength((statSync(path).size - 44) / 2);
+  });
+
+  test('no samples, with more after them', async () => {
+    const bytes = withSizes(0, 0);
+    bytes.writeUInt32LE(bytes.length - 8, 4); // RIFF's size is right: what follows is no sound
+    await expect(readSamples(bytes)).rejects.toMatchObject({ code: 'EMPTY' });
+  });
+
+  test('large sizes below those of pipes are not taken for unknown', async () => {
+    await expect(readSamples(withSizes(0x7fffeff8, 0x7fffefff))).rejects.toMatchObject({ code: 'TRUNCATED' });
   });
 
   test('channels are averaged', async () => {
@@ -186,24 +233,62 @@ describe('compressed', () => {
     else expect(read).toBeInstanceOf(AudioError);
   };
 
-  test.each(['mp3', 'ogg'])('%s', async (kind) => {
-    const read = await readSamples(file(kind));
-    expect(read.length).toBeGreaterThanOrEqual(4800);
-    expect(read.length).toBeLessThanOrEqual(6336); // MP3 has whole frames, some of them before the sound
+  /** Amplitude of the part with 440 Hz. */
+  const amplitude = (read: Float32Array) => {
     const [from, count] = [2000, 1600]; // 44 periods
     let [cosine, sine] = [0, 0];
     for (let i = 0; i < count; i++) {
       cosine += (2 / count) * read[from + i]! * Math.cos((2 * Math.PI * 440 * i) / 16_000);
       sine += (2 / count) * read[from + i]! * Math.sin((2 * Math.PI * 440 * i) / 16_000);
     }
-    expect(Math.abs(Math.hypot(cosine, sine) - 0.5)).toBeLessThan(0.03); // coding error
-    expect(Math.abs(level(read.subarray(from, from + count)) - 0.5 / Math.SQRT2)).toBeLessThan(0.02);
+    return Math.hypot(cosine, sine);
+  };
+
+  test.each(['mp3', 'ogg', 'opus', 'webm'])('%s', async (kind) => {
+    const read = await readSamples(file(kind));
+    expect(read.length).toBeGreaterThanOrEqual(4800);
+    expect(read.length).toBeLessThanOrEqual(6336); // MP3 has whole frames, some of them before the sound
+    expect(Math.abs(amplitude(read) - 0.5)).toBeLessThan(0.03); // coding error
+    expect(Math.abs(level(read.subarray(2000, 3600)) - 0.5 / Math.SQRT2)).toBeLessThan(0.02);
   });
 
-  test('Ogg Vorbis, truncated at any byte', async () => {
-    const bytes = file('ogg');
+  test.each(['ogg', 'opus', 'webm'])('%s, truncated at any byte', async (kind) => {
+    const bytes = file(kind);
     for (let length = 0; length < bytes.length; length++)
       await expect(readSamples(bytes.subarray(0, length))).rejects.toBeInstanceOf(AudioError);
+  });
+
+  test("an Ogg Opus file's start and end are left out as its header and last page say", async () => {
+    await expect(readSamples(file('opus'))).resolves.toHaveLength(4800); // 0.3 s
+  });
+
+  test("the gain of an Opus file's header", async () => {
+    const bytes = file('opus');
+    const plain = amplitude(await readSamples(bytes));
+    bytes.writeInt16LE(-6 * 256, bytes.indexOf('OpusHead') + 16);
+    expect(amplitude(await readSamples(bytes)) / plain).toBeCloseTo(10 ** (-6 / 20), 5);
+  });
+
+  /** A recording of a browser: the sizes of the segment and of its clusters are unknown. */
+  const liveWebm = () => {
+    const bytes = file('webm');
+    for (const id of ['18538067', '1f43b675']) {
+      const at = bytes.indexOf(Buffer.from(id, 'hex')) + 4;
+      const length = Math.clz32(bytes[at]!) - 23;
+      bytes.fill(0xff, at, at + length);
+      bytes[at] = 0xff >> (length - 1);
+    }
+    return bytes;
+  };
+
+  test('WebM without sizes, as browsers record; cut off, its whole blocks are read', async () => {
+    const [bytes, read] = [liveWebm(), await readSamples(file('webm'))];
+    expect(await readSamples(bytes)).toEqual(read);
+    for (let length = 0; length < bytes.length; length += exhaustive ? 1 : 199) {
+      const part = await readSamples(bytes.subarray(0, length)).catch((error: unknown) => error);
+      if (part instanceof Float32Array) expect(part.length).toBeLessThanOrEqual(read.length);
+      else expect(part).toBeInstanceOf(AudioError);
+    }
   });
 
   test('a truncated MP3 is shorter, or refused', async () => {
@@ -214,9 +299,17 @@ describe('compressed', () => {
     for (const length of lengths) await survives(bytes.subarray(0, length));
   });
 
-  test.each(['mp3', 'ogg'])('%s with changed bytes', async (kind) => {
+  test('several Ogg sounds in one file are refused', async () => {
+    for (const kind of ['opus', 'ogg'])
+      await expect(readSamples(Buffer.concat([file(kind), file(kind)]))).rejects.toMatchObject({
+        code: 'UNSUPPORTED',
+        message: expect.stringContaining('sounds one after the other'),
+      });
+  });
+
+  test.each(['mp3', 'ogg', 'opus', 'webm'])('%s with changed bytes', async (kind) => {
     const bytes = file(kind);
-    for (let i = 0; i < 16; i++) {
+    for (let i = 0; i < (exhaustive ? 16 : 6); i++) {
       const changed = Buffer.from(bytes);
       for (let at = 2 + i; at < changed.length; at += 97 + 40 * i) changed[at]! ^= 1 << (i % 8);
       await survives(changed);
@@ -226,8 +319,75 @@ describe('compressed', () => {
   test.each([
     ['MP3', Buffer.from('ID3\x04\0\0\0\0\0\0 nothing')],
     ['Ogg Vorbis', Buffer.from(`OggS${'\0'.repeat(24)}\x01vorbis`)],
+    ['Ogg Opus', Buffer.from(`OggS${'\0'.repeat(24)}OpusHead`)],
+    ['WebM', Buffer.from('1a45dfa3', 'hex')],
   ])('%s without samples', async (_name, bytes) => {
     await expect(readSamples(bytes)).rejects.toMatchObject({ name: 'AudioError', code: 'DECODE_FAILED' });
+  });
+});
+
+describe('what is not decoded is named, with the command that converts it', () => {
+  const box = (type: string, ...parts: (Buffer | string)[]) => {
+    const content = Buffer.concat(parts.map((part) => Buffer.from(part)));
+    const head = Buffer.alloc(8);
+    head.writeUInt32BE(8 + content.length);
+    head.write(type, 4, 'latin1');
+    return Buffer.concat([head, content]);
+  };
+  const track = (kind: string, codec: string) =>
+    box(
+      'trak',
+      box('tkhd', Buffer.alloc(84)),
+      box(
+        'mdia',
+        box('hdlr', Buffer.alloc(8), kind, Buffer.alloc(13)),
+        box('minf', box('stbl', box('stsd', Buffer.alloc(8), box(codec, Buffer.alloc(28))))),
+      ),
+    );
+  const mp4 = (...tracks: Buffer[]) =>
+    Buffer.concat([box('ftyp', 'M4A ', Buffer.alloc(4)), box('mdat', 'sound'), box('moov', ...tracks)]);
+  const ogg = (packet: string) => Buffer.from(`OggS${'\0'.repeat(24)}${packet}`, 'latin1');
+  const webm = (codec: string) => {
+    const bytes = readFileSync(new URL('./files/tone.webm', import.meta.url));
+    bytes.write(codec, bytes.indexOf('A_OPUS'), 'latin1');
+    return bytes;
+  };
+
+  test.each([
+    ['MP4 with AAC', mp4(track('vide', 'avc1'), track('soun', 'mp4a'))],
+    ['MP4 with Apple Lossless (ALAC)', mp4(track('soun', 'alac'))],
+    ['MP4 with x?yz', mp4(track('soun', 'x\x01yz'))],
+    ['MP4 with no sound track', mp4(track('vide', 'avc1'))],
+    ['MP4 with no sound track', mp4().subarray(0, 30)],
+    ['AAC', Buffer.from('fff15080', 'hex')],
+    ['AIFF', Buffer.from('FORM\0\0\0\0AIFF')],
+    ['CAF (Core Audio)', Buffer.from('caff\0\0')],
+    ['AU', Buffer.from('.snd')],
+    ['AMR', Buffer.from('#!AMR\n')],
+    ['Windows Media (ASF)', Buffer.from('3026b2758e66cf11', 'hex')],
+    ['Ogg with Speex', ogg('Speex   ')],
+    ['Ogg with theora', ogg('\x80theora')],
+    ['WebM with FLAC', webm('A_FLAC')],
+    ['WebM with S_TEXT', webm('S_TEXT')],
+  ])('%s', async (name, bytes) => {
+    const advice = 'which Quern does not decode; convert it: ffmpeg -i';
+    await expect(readSamples(bytes)).rejects.toMatchObject({
+      code: 'UNSUPPORTED',
+      message: `the sound given: is ${name}, ${advice} IN -ar 16000 -ac 1 out.wav`,
+    });
+    const path = join(folder, 'my "sound');
+    writeFileSync(path, bytes);
+    await expect(readSamples(path)).rejects.toMatchObject({
+      code: 'UNSUPPORTED',
+      message: `${path}: is ${name}, ${advice} "${path.replace('"', '\\"')}" -ar 16000 -ac 1 out.wav`,
+    });
+  });
+
+  test('what no kind is known for', async () => {
+    await expect(readSamples(Buffer.from('no sound'))).rejects.toMatchObject({
+      code: 'NOT_AUDIO',
+      message: expect.stringContaining('ffmpeg -i IN -ar 16000 -ac 1 out.wav'),
+    });
   });
 });
 
