@@ -14,7 +14,7 @@ const calls = {
   SpeculateByDraft: "generate: speculate, kind 'draft'",
   ChatOptions: 'model.chat, session.chat',
   EmbedderOptions: 'loadEmbedder',
-  EmbedOptions: 'embedder.embed',
+  EmbedOptions: 'embedder.embed, embedder.embedEach',
   TextsOptions: 'embedder.rerank',
   SpeechLoadOptions: 'loadSpeechModel',
   TranscribeOptions: 'model.transcribe',

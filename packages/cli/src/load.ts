@@ -1,6 +1,6 @@
 import { type Embedder, type LoadOptions, loadEmbedder, loadModel, type Model } from '@quern/runtime';
 import { type BackendFlags, type LoadFlags, loadOptions, oneBackendOptions } from './options.js';
-import { loadingBar } from './terminal/progress.js';
+import { progressBar } from './terminal/progress.js';
 import { say } from './terminal/report.js';
 
 /** Loads a model by the flags, with a progress bar. For several backends it prints the plan's reasons. */
@@ -10,12 +10,12 @@ export async function load(
   signal: AbortSignal,
   more: LoadOptions = {},
 ): Promise<Model> {
-  const bar = loadingBar();
+  const bar = progressBar();
   const model = await loadModel(path, {
     ...loadOptions(flags),
     ...more,
     signal,
-    onProgress: (progress) => bar.update(progress),
+    onProgress: bar.update,
     onNotice: say,
   }).finally(() => bar.stop());
   const { ranges, reasons } = model.plan;
@@ -44,11 +44,11 @@ export async function withEmbedder<T>(
   signal: AbortSignal,
   use: (model: Embedder) => Promise<T>,
 ): Promise<T> {
-  const bar = loadingBar();
+  const bar = progressBar();
   using model = await loadEmbedder(path, {
     ...oneBackendOptions(flags),
     signal,
-    onProgress: (progress) => bar.update(progress),
+    onProgress: bar.update,
     onNotice: say,
   }).finally(() => bar.stop());
   return await use(model);

@@ -1,8 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { makeSyntheticEncoder, makeSyntheticSpeechModel } from '@quern/runtime';
+import { wavFile } from '../../runtime/test/audio/sound-files.js';
 
 const cli = fileURLToPath(new URL('../dist/cli.js', import.meta.url));
 
@@ -35,6 +37,34 @@ function open(args: string, history = '', columns = 80) {
   };
   return { waitFor, type: (text: string) => child.stdin.write(text), finished, shown: () => shown };
 }
+
+const folder = mkdtempSync(join(tmpdir(), 'quern-terminal-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const at = (name: string) => join(folder, name);
+
+atTerminal.each([
+  ['run', `demo -f ${at('long.txt')} --raw --max-tokens 1 --ctx 1024`, /prefill: \d+ of \d+ tokens/],
+  ['embed', `${at('encoder.gguf')} < ${at('lines.txt')}`, /embed: \d+ of 3000 texts/],
+  ['rerank', `${at('ranker.gguf')} mill < ${at('lines.txt')}`, /rerank: \d+ of 3000 texts/],
+  [
+    'transcribe',
+    `${at('whisper.gguf')} ${at('tone.wav')} --max-tokens 2`,
+    /transcribe: 0 of 3 seconds of sound/,
+  ],
+])('a bar during %s', async (command, args, bar) => {
+  writeFileSync(at('long.txt'), 'Once upon a time there was a tortoise. '.repeat(70));
+  writeFileSync(at('lines.txt'), 'a mill\n'.repeat(3000));
+  writeFileSync(
+    at('tone.wav'),
+    wavFile([Array.from({ length: 40_000 }, (_, i) => Math.sin(i / 9) / 4)], { bits: 16 }),
+  );
+  await makeSyntheticEncoder(at('encoder.gguf'), { shape: 'tiny', format: 'f32' });
+  await makeSyntheticEncoder(at('ranker.gguf'), { shape: 'tiny', format: 'f32', ranks: true });
+  await makeSyntheticSpeechModel(at('whisper.gguf'), { shape: 'whisper-test', format: 'f32' });
+  const opened = open(`${command} ${args}`);
+  expect(await opened.finished).toBe(0);
+  expect(opened.shown()).toMatch(bar);
+});
 
 const ctrlC = '\x03';
 

@@ -48,6 +48,7 @@ export * from './options/index.js';
 export * from './plan/encode.js';
 export type { Filled } from './plan/fill.js';
 export * from './precision.js';
+export type { Phase, Progress, ProgressListener } from './progress.js';
 export * from './read-weight.js';
 export * from './record-op.js';
 export type { OperandValue } from './recorder.js';

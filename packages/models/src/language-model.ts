@@ -137,7 +137,7 @@ function progressOfParts(parts: readonly (readonly ResolvedWeight[])[], { onProg
   const sum = (some: readonly number[]) => some.reduce((a, b) => a + b, 0);
   return (p: number): LoadOptions['onProgress'] =>
     onProgress &&
-    (({ loaded }) => onProgress({ loaded: sum(bytes.slice(0, p)) + loaded, total: sum(bytes) }));
+    (({ phase, done }) => onProgress({ phase, done: sum(bytes.slice(0, p)) + done, total: sum(bytes) }));
 }
 
 /** Loaded weights by the fields of table T; `resolved` must hold all required fields. */

@@ -32,8 +32,8 @@ test('progress ends at the file’s bytes; dispose frees all weights', async () 
   const steps: number[] = [];
   const totals = new Set<number>();
   const model = await loadLanguageModel(file, backend, {
-    onProgress({ loaded, total }) {
-      steps.push(loaded);
+    onProgress({ done, total }) {
+      steps.push(done);
       totals.add(total);
     },
     onNotice: (message) => expect(message).toBe('nothing to say'),

@@ -78,8 +78,7 @@ describe.each([
       { backend: b.backend, from: 1, to: 2 },
     ];
     const progress: number[] = [];
-    const onProgress = ({ loaded, total }: { loaded: number; total: number }) =>
-      progress.push(loaded / total);
+    const onProgress = ({ done, total }: { done: number; total: number }) => progress.push(done / total);
     const model = await loadLanguageModel(file, places, { onProgress });
     expect(progress).toEqual([...progress].sort((x, y) => x - y));
     expect(progress.at(-1)).toBe(1);

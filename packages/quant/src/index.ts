@@ -54,7 +54,6 @@ export {
   type FilePart,
   type OutputTensor,
   type QuantizedTensor,
-  type QuantizeProgress,
   type TensorPart,
   type WriteQuantizedOptions,
   writeQuantized,

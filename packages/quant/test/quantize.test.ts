@@ -252,7 +252,7 @@ test('the report gives the error of each tensor', async () => {
   const progress: number[] = [];
   const { blocks } = await quantized(await model('d.gguf'), 'q4_0', {
     onTensor: (report) => reports.push(report),
-    onProgress: ({ loaded, total }) => progress.push(loaded / total),
+    onProgress: ({ done, total }) => progress.push(done / total),
   });
   const { name, from, to, rms, max, relative } = reports.find(
     (report) => report.name === 'blk.0.attn_q.weight',

@@ -12,7 +12,10 @@ export {
   kvCacheBytes,
   kvElements,
   type Option,
+  type Phase,
   type Precision,
+  type Progress,
+  type ProgressListener,
   precisions,
   QuernError,
 } from '@quern/core';
@@ -80,8 +83,9 @@ export type {
   FailedBackend,
   LoadedBackend,
 } from './discovery/load-backend.js';
-export type { EmbedInput, TextsProgress } from './embedding/compute-texts.js';
+export type { EmbedInput } from './embedding/compute-texts.js';
 export {
+  type EmbeddedText,
   Embedder,
   type EmbedOptions,
   type RankedText,
@@ -123,7 +127,7 @@ export {
 } from './inspect/describe-file.js';
 export type { AdapterChoice, AdapterChoices, LoadedAdapter } from './model/adapters.js';
 export { loadModel } from './model/load-model.js';
-export type { BackendChoice, LoadOptions, LoadProgress } from './model/load-options.js';
+export type { BackendChoice, LoadOptions } from './model/load-options.js';
 export type { ModelLocator } from './model/locate-model.js';
 export type { LogitsOptions } from './model/logits-options.js';
 export { Model } from './model/model.js';

@@ -1,6 +1,7 @@
 import type { ChatGeneration, ChatMessage, ChatPiece, Model, SpeculateOptions } from '@quern/runtime';
 import { type AdapterFlags, adapterChoices } from '../adapters.js';
 import { generateOptions, type SamplingFlags } from '../options.js';
+import { progressBar } from '../terminal/progress.js';
 import { isCoded, say } from '../terminal/report.js';
 import { Thoughts } from '../terminal/thoughts.js';
 import { WordWrap } from '../terminal/word-wrap.js';
@@ -30,6 +31,7 @@ export class Conversation {
   /** The system message. */
   system: string | undefined;
   private readonly session;
+  private readonly bar = progressBar();
   private turns: readonly Turn[] = [];
 
   constructor(
@@ -112,20 +114,21 @@ export class Conversation {
 
   /** Computes the prompt; drops the oldest turns if it does not fit. */
   private async begin(user: ChatMessage, signal: AbortSignal): Promise<Begun> {
-    const { speculate } = this;
+    const { speculate, bar } = this;
     const adapters = adapterChoices(this.flags);
     const options = {
       ...generateOptions(this.flags),
       ...(adapters && { adapters }),
       ...(speculate && { speculate }),
       signal,
+      onProgress: bar.update,
     };
     for (let turns = await this.kept(user); ; turns = turns.slice(1)) {
       const messages = [...this.messages(turns), user];
       const generation = this.session.chat(messages, options);
       const pieces = generation[Symbol.asyncIterator]();
       try {
-        return { generation, turns, pieces, first: await pieces.next() };
+        return { generation, turns, pieces, first: await pieces.next().finally(bar.stop) };
       } catch (error) {
         if (turns.length === 0 || !isTooLong(error)) throw error;
       }

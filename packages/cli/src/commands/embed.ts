@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { withEmbedder } from '../load.js';
 import { type BackendFlags, numberOption, withBackend } from '../options.js';
 import { interruptible } from '../terminal/interrupt.js';
+import { progressBar } from '../terminal/progress.js';
 import { say } from '../terminal/report.js';
 import { readLines } from '../terminal/stdin.js';
 import { write, writeJson } from '../terminal/write.js';
@@ -46,10 +47,9 @@ async function embed(path: string, given: string[], flags: EmbedFlags, command: 
   const texts = await textsFrom(given, command);
   await interruptible((signal) =>
     withEmbedder(path, flags, signal, async (model) => {
-      const { values, dimensions, tokens, truncated } = await model.embed(texts, {
-        ...optionsOf(flags),
-        signal,
-      });
+      const bar = progressBar();
+      const options = { ...optionsOf(flags), signal, onProgress: bar.update };
+      const { values, dimensions, tokens, truncated } = await model.embed(texts, options).finally(bar.stop);
       const row = (i: number) => Array.from(values.subarray(i * dimensions, (i + 1) * dimensions));
       if (flags.json) await writeJson({ embeddings: texts.map((_, i) => row(i)), tokens, truncated });
       else for (const i of texts.keys()) await write(`${row(i).join(' ')}\n`);

@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { withEmbedder } from '../load.js';
 import { type BackendFlags, withBackend } from '../options.js';
 import { interruptible } from '../terminal/interrupt.js';
+import { progressBar } from '../terminal/progress.js';
 import { write, writeJson } from '../terminal/write.js';
 import { type LengthFlags, lengthOptions, reportTruncated, textsFrom, withLengths } from './embed.js';
 
@@ -19,10 +20,9 @@ async function rerank(
   const texts = await textsFrom(given, command);
   await interruptible((signal) =>
     withEmbedder(path, flags, signal, async (model) => {
-      const { ranked, tokens, truncated } = await model.rerank(query, texts, {
-        ...lengthOptions(flags),
-        signal,
-      });
+      const bar = progressBar();
+      const options = { ...lengthOptions(flags), signal, onProgress: bar.update };
+      const { ranked, tokens, truncated } = await model.rerank(query, texts, options).finally(bar.stop);
       if (flags.json) await writeJson({ ranked, tokens, truncated });
       else for (const { index, score } of ranked) await write(`${score.toFixed(4)}\t${texts[index]}\n`);
       reportTruncated(truncated, texts.length);

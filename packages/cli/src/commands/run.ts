@@ -29,6 +29,7 @@ import {
 import { count } from '../terminal/count.js';
 import { figure } from '../terminal/figure.js';
 import { interruptible } from '../terminal/interrupt.js';
+import { progressBar } from '../terminal/progress.js';
 import { say } from '../terminal/report.js';
 import { Thoughts } from '../terminal/thoughts.js';
 import { write, writeJson } from '../terminal/write.js';
@@ -111,6 +112,20 @@ function needRunFlags(flags: RunFlags, command: Command): void {
 }
 
 async function generate(
+  model: Model,
+  prompt: string,
+  flags: RunFlags,
+  given: GenerateOptions & { readonly signal: AbortSignal },
+): Promise<void> {
+  const bar = progressBar();
+  try {
+    await answer(model, prompt, flags, { ...given, onProgress: bar.update });
+  } finally {
+    bar.stop();
+  }
+}
+
+async function answer(
   model: Model,
   prompt: string,
   flags: RunFlags,

@@ -12,7 +12,7 @@ import {
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { type BackendFlags, helpOf, numberOption, oneBackendOptions, withBackend } from '../options.js';
 import { interruptible } from '../terminal/interrupt.js';
-import { loadingBar } from '../terminal/progress.js';
+import { type ProgressBar, progressBar } from '../terminal/progress.js';
 import { say } from '../terminal/report.js';
 import { write, writeJson } from '../terminal/write.js';
 
@@ -37,7 +37,11 @@ function temperatures(text: string): number[] {
   throw new InvalidArgumentError('it must be finite numbers from 0 on, separated by commas.');
 }
 
-const transcribeOptions = (flags: TranscribeFlags, signal: AbortSignal): TranscribeOptions => ({
+const transcribeOptions = (
+  flags: TranscribeFlags,
+  signal: AbortSignal,
+  { update }: ProgressBar,
+): TranscribeOptions => ({
   language: flags.language,
   task: flags.translate ? 'translate' : 'transcribe',
   timestamps: flags.words ? 'word' : 'segment',
@@ -47,6 +51,7 @@ const transcribeOptions = (flags: TranscribeFlags, signal: AbortSignal): Transcr
   ...(flags.maxTokens !== undefined && { maxTokens: flags.maxTokens }),
   ...(flags.seed !== undefined && { seed: flags.seed }),
   signal,
+  onProgress: update,
 });
 
 /** The `--json` object; scripts depend on it. */
@@ -71,10 +76,15 @@ const streamed = {
   vtt: { head: 'WEBVTT\n', piece: (segment: Segment) => `\n${vttCue(segment)}` },
 };
 
-async function stream(transcription: Transcription, format: keyof typeof streamed): Promise<void> {
+async function stream(
+  transcription: Transcription,
+  format: keyof typeof streamed,
+  bar: ProgressBar,
+): Promise<void> {
   const { head, piece } = streamed[format];
   let written = head;
   for await (const segment of transcription) {
+    bar.stop();
     await write(written + piece(segment));
     written = '';
   }
@@ -98,9 +108,15 @@ async function print(
   flags: TranscribeFlags,
   signal: AbortSignal,
 ): Promise<void> {
-  const transcription = model.transcribe(audio, transcribeOptions(flags, signal));
+  const bar = progressBar();
+  const transcription = model.transcribe(audio, transcribeOptions(flags, signal, bar));
   const format = flags.json ? 'json' : flags.format;
-  if (format !== 'json') await stream(transcription, format);
+  try {
+    if (format !== 'json') await stream(transcription, format, bar);
+    else await transcription.result;
+  } finally {
+    bar.stop();
+  }
   const result = await transcription.result;
   if (format === 'json') await writeJson(jsonResult(model, result));
   else say(summary(model, result));
@@ -119,11 +135,11 @@ async function transcribe(
   if (isSound(path))
     command.error(`error: ${path} is an audio file: the model comes first, then the audio file`);
   await interruptible(async (signal) => {
-    const bar = loadingBar();
+    const bar = progressBar();
     using model = await loadSpeechModel(path, {
       ...oneBackendOptions(flags),
       signal,
-      onProgress: (progress) => bar.update(progress),
+      onProgress: bar.update,
       onNotice: say,
     }).finally(() => bar.stop());
     await print(model, audio, flags, signal);

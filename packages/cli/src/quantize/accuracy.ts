@@ -2,6 +2,7 @@ import { modelKind, type Precision, perplexity, RuntimeError } from '@quern/runt
 import { withEmbedder, withModel } from '../load.js';
 import type { BackendFlags } from '../options.js';
 import { readText } from '../read-text.js';
+import { progressBar } from '../terminal/progress.js';
 import { say } from '../terminal/report.js';
 
 /** A measure of a converted model, besides size and weight errors. */
@@ -47,7 +48,9 @@ export async function accuracyOf(
   }
   const of = (path: string) =>
     withModel(path, flags, signal, async (model) => {
-      const measured = await perplexity(model, content, { tokens, signal });
+      const bar = progressBar();
+      const options = { tokens, signal, onProgress: bar.update };
+      const measured = await perplexity(model, content, options).finally(bar.stop);
       return measured.perplexity;
     });
   return { name: 'perplexity', key: 'perplexity', of, ofSource: () => of(source) };
@@ -87,7 +90,8 @@ function embedLines(path: string, { lines, tokens, flags, signal }: EmbedRequest
       left -= model.tokenizer.encode(line).length;
       return i === 0 || left >= 0;
     });
-    return model.embed(some, { signal });
+    const bar = progressBar();
+    return model.embed(some, { signal, onProgress: bar.update }).finally(bar.stop);
   });
 }
 

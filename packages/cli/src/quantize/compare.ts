@@ -9,7 +9,7 @@ import {
   type TensorReport,
 } from '@quern/runtime';
 import { inTemporaryFolder } from '../temporary-folder.js';
-import { loadingBar } from '../terminal/progress.js';
+import { progressBar } from '../terminal/progress.js';
 import { say } from '../terminal/report.js';
 import { type Accuracy, type AccuracyFlags, accuracyOf } from './accuracy.js';
 
@@ -67,12 +67,12 @@ export class Comparison {
     if (imatrix !== undefined) this.importance ??= await readImportance(imatrix);
     const tensors: TensorReport[] = [];
     const start = performance.now();
-    const bar = loadingBar();
+    const bar = progressBar();
     await quantizeModel(this.model, output, {
       mix,
       signal: this.signal,
       onNotice: say,
-      onProgress: (progress) => bar.update({ phase: 'weights', ...progress }),
+      onProgress: bar.update,
       onTensor: (report) => tensors.push(report),
       ...(threads !== undefined && { threads }),
       ...(pre !== undefined && { pre }),

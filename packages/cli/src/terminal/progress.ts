@@ -1,12 +1,39 @@
-import type { LoadProgress } from '@quern/runtime';
+import type { Phase, Progress } from '@quern/runtime';
 import { Presets, SingleBar } from 'cli-progress';
 
-/** A progress bar on stderr during loading, if stderr is a terminal. */
-export function loadingBar(): { update(progress: LoadProgress): void; stop(): void } {
+export interface ProgressBar {
+  /** Shows the progress. Work that is done takes its bar away. */
+  update(progress: Progress): void;
+  /** Takes the bar away, so that other text can be written. The next update shows it again. */
+  stop(): void;
+}
+
+/** What a bar says of each phase beside the percentage. */
+const units: Readonly<Record<Phase, string>> = {
+  backend: '',
+  weights: '',
+  prefill: 'tokens',
+  embed: 'texts',
+  rerank: 'texts',
+  transcribe: 'seconds of sound',
+  quantize: '',
+  perplexity: 'tokens',
+};
+
+function textOf(progress: Progress): string {
+  const { phase, done, total } = progress;
+  const unit = units[phase];
+  const counts = unit === '' ? '' : `: ${Math.floor(done)} of ${Math.ceil(total)} ${unit}`;
+  const again = phase === 'transcribe' && progress.temperature ? `, temperature ${progress.temperature}` : '';
+  return phase + counts + again;
+}
+
+/** A progress bar on stderr, if stderr is a terminal. */
+export function progressBar(): ProgressBar {
   if (!process.stderr.isTTY) return { update() {}, stop() {} };
   const bar = new SingleBar(
     {
-      format: '{bar} {percentage}% {phase}',
+      format: '{bar} {percentage}% {text}',
       stream: process.stderr,
       clearOnComplete: true,
       hideCursor: true,
@@ -14,15 +41,20 @@ export function loadingBar(): { update(progress: LoadProgress): void; stop(): vo
     Presets.shades_classic,
   );
   let started = false;
+  const stop = () => {
+    if (started) bar.stop();
+    started = false;
+  };
   return {
-    update({ phase, loaded, total }) {
-      if (!started) bar.start(total, loaded, { phase });
+    update(progress) {
+      const { done, total } = progress;
+      if (done >= total) return stop();
+      const text = textOf(progress);
+      if (!started) bar.start(total, done, { text });
       started = true;
       bar.setTotal(total);
-      bar.update(loaded, { phase });
+      bar.update(done, { text });
     },
-    stop() {
-      if (started) bar.stop();
-    },
+    stop,
   };
 }

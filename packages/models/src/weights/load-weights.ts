@@ -1,4 +1,4 @@
-import { type Backend, elementCount, type Weight } from '@quern/core';
+import { type Backend, elementCount, type ProgressListener, type Weight } from '@quern/core';
 import { type DecodeOptions, decodePoolFor, throwIfAborted } from './decode-pieces.js';
 import { decodedBytes, decodedFormat, decodedSource, stackSource } from './decode-weight.js';
 import { type GroupedTensor, gptqSource, isGrouped } from './gptq.js';
@@ -9,8 +9,8 @@ import { type StoredTensor, slicesOf, storedBytes, unmapped } from './weight-fil
 
 /** Callbacks and settings of loading. */
 export interface LoadOptions {
-  /** Called after each tensor: loaded and total bytes of the files. */
-  readonly onProgress?: ((progress: { readonly loaded: number; readonly total: number }) => void) | undefined;
+  /** Called after each tensor, with the bytes of the files. */
+  readonly onProgress?: ProgressListener<'weights'> | undefined;
   /** Called for costs without failure: weights decoded because the backend does not read their format. */
   readonly onNotice?: ((message: string) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -135,10 +135,10 @@ async function loadOne(
 
 function progressReporter(resolved: readonly ResolvedWeight[], { onProgress }: LoadOptions) {
   const total = resolved.reduce((sum, { tensor }) => sum + storedBytes(tensor), 0);
-  let loaded = 0;
+  let done = 0;
   return (tensor: StoredTensor) => {
-    loaded += storedBytes(tensor);
-    onProgress?.({ loaded, total });
+    done += storedBytes(tensor);
+    onProgress?.({ phase: 'weights', done, total });
   };
 }
 

@@ -1,4 +1,4 @@
-import { checkOptions, rules, type Schema } from '@quern/core';
+import { checkOptions, type ProgressListener, rules, type Schema } from '@quern/core';
 import { byteLength } from '../format/byte-length.js';
 import { type GgufFormat, isGgufFormat, isWritable } from '../format/formats.js';
 import { type GgufInput, type TensorInput, writeGguf } from '../gguf/write.js';
@@ -54,17 +54,12 @@ export interface QuantizedTensor {
 /** A tensor from files or from memory. */
 export type OutputTensor = QuantizedTensor | TensorInput;
 
-export interface QuantizeProgress {
-  /** Bytes of the source written so far, and in total. */
-  readonly loaded: number;
-  readonly total: number;
-}
-
 export interface WriteQuantizedOptions {
   /** Encoding threads. Default: the parallelism of the machine. */
   readonly threads?: number | undefined;
   readonly signal?: AbortSignal | undefined;
-  readonly onProgress?: ((progress: QuantizeProgress) => void) | undefined;
+  /** Called after each piece, with the bytes of the source. */
+  readonly onProgress?: ProgressListener<'quantize'> | undefined;
   /** Called after each tensor with a changed format, with the error of its values. */
   readonly onTensor?: ((report: TensorReport) => void) | undefined;
 }
@@ -79,7 +74,7 @@ export const writeQuantizedSchema = {
   signal: { ...rules.signal, about: 'ends the call, which rejects with ABORTED', absent: 'none' },
   onProgress: {
     ...rules.callback,
-    about: 'bytes of the source written so far, and in total',
+    about: "called with { phase: 'quantize', done, total }: bytes of the source",
     absent: 'none',
   },
   onTensor: {
@@ -234,10 +229,10 @@ const bytesOf = ({ parts }: QuantizedTensor): number => parts.reduce((sum, part)
 
 function progressOf(tensors: readonly QuantizedTensor[], { onProgress }: WriteQuantizedOptions) {
   const total = tensors.reduce((sum, tensor) => sum + bytesOf(tensor), 0);
-  let loaded = 0;
+  let done = 0;
   return (bytes: number) => {
-    loaded += bytes;
-    onProgress?.({ loaded, total });
+    done += bytes;
+    onProgress?.({ phase: 'quantize', done, total });
   };
 }
 

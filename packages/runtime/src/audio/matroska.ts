@@ -125,7 +125,10 @@ function describe(track: OpenTrack, { id, content }: Element): void {
   else if (id === ids.contentEncodings) track.encoded = true;
 }
 
-/** A packet of sound; or the nanoseconds to leave out at its end, as the file says after it; or a fault. */
+/** Blocks of several packets each. */
+export const laced = 'laced';
+
+/** A packet of sound; or the nanoseconds to leave out at its end, as the file says after it; or a fault, or `laced`. */
 export type MatroskaPacket = Uint8Array | { readonly discard: number } | string;
 
 export async function* matroskaPackets(
@@ -142,7 +145,7 @@ export async function* matroskaPackets(
     if (!track || content.length < track.next + 3) return yield 'a block is too short';
     isOurs = track.value === number;
     if (!isOurs) continue;
-    if ((content[track.next + 2]! & 6) !== 0) return yield 'its blocks hold several packets each (lacing)';
+    if ((content[track.next + 2]! & 6) !== 0) return yield laced;
     yield content.subarray(track.next + 3);
   }
 }

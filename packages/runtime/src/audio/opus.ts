@@ -2,7 +2,7 @@ import { TimeSlice } from '@quern/core';
 import { sampleRate } from '@quern/models';
 import { broken, decodeWith } from './decode-with.js';
 import type { Piece } from './decoder-thread.js';
-import { type MatroskaPacket, matroskaPackets, scanMatroska } from './matroska.js';
+import { laced, type MatroskaPacket, matroskaPackets, scanMatroska } from './matroska.js';
 import { oggPackets, scanOgg } from './ogg.js';
 import type { Sound } from './sound.js';
 import { printable, undecoded } from './undecoded.js';
@@ -162,6 +162,8 @@ class OpusStream {
     end: { discard: number },
   ): AsyncGenerator<Uint8Array, void, void> {
     for await (const packet of packets) {
+      if (packet === laced)
+        throw undecoded(this.from, `${this.name} with several packets per block (lacing)`);
       if (typeof packet === 'string') throw this.broken(packet);
       end.discard = packet instanceof Uint8Array ? 0 : Math.max(0, packet.discard);
       if (packet instanceof Uint8Array) yield packet;

@@ -10,7 +10,7 @@ import { type FittedText, type TextEncoder, textTooLong } from './encode-texts.j
 export type EmbedInput = string | readonly number[];
 
 /** Finished texts, all texts, and the tokens of the finished ones. */
-export interface TextsProgress {
+export interface TextCounts {
   readonly done: number;
   readonly total: number;
   readonly tokens: number;
@@ -19,7 +19,18 @@ export interface TextsProgress {
 export interface ComputeOptions {
   readonly signal?: AbortSignal | undefined;
   /** After each step. */
-  readonly onProgress?: ((progress: TextsProgress) => void) | undefined;
+  readonly onProgress?: ((counts: TextCounts) => void) | undefined;
+}
+
+/** The numbers of one text. */
+export interface ComputedText {
+  /** Index of the text. */
+  readonly index: number;
+  /** [width] */
+  readonly values: Float32Array;
+  readonly tokens: number;
+  /** Whether the text was cut off at the end. */
+  readonly truncated: boolean;
 }
 
 /** The numbers of all texts, and their totals. */
@@ -100,90 +111,144 @@ async function readWindow(
   return window;
 }
 
-/** Collects the results of a job. */
-class Results {
-  readonly values: Float32Array;
-  tokens = 0;
-  truncated = 0;
-  private done = 0;
+/** Texts of one step, and their indices in the job. */
+interface Step {
+  readonly indices: readonly number[];
+  readonly texts: readonly FittedText[];
+}
 
-  constructor(
-    private readonly job: TextsJob,
-    private readonly options: ComputeOptions,
-  ) {
-    this.values = new Float32Array(job.texts.length * job.width);
+/** The steps of all texts, window by window. The texts of a window are sorted by length; the next one is tokenised ahead. */
+async function* stepsOf(job: TextsJob, signal: AbortSignal): AsyncGenerator<Step, void, void> {
+  let ahead = readWindow(job, 0, signal);
+  try {
+    for (let first = 0; ; ) {
+      const window = await ahead;
+      if (window.length === 0) return;
+      const start = first;
+      first += window.length;
+      ahead = readWindow(job, first, signal);
+      ahead.catch(() => {}); // reported when its turn comes
+      const lengths = window.map(({ ids }) => ids.length);
+      for (const batch of batchesByLength(lengths, job.maxBatch))
+        yield { indices: batch.map((i) => start + i), texts: batch.map((i) => window[i]!) };
+    }
+  } finally {
+    await ahead.catch(() => {});
+  }
+}
+
+async function computeStep(
+  { width, compute, kind }: TextsJob,
+  { indices, texts }: Step,
+  signal: AbortSignal,
+): Promise<ComputedText[]> {
+  const rows = await compute(texts, { signal });
+  needFinite(rows, kind.code, (i) => `${kind.name} of text ${indices[Math.floor(i / width)]!}`);
+  return texts.map(({ ids, truncated }, row) => ({
+    index: indices[row]!,
+    values: rows.slice(row * width, (row + 1) * width),
+    tokens: ids.length,
+    truncated,
+  }));
+}
+
+/** Steps that run at the same time; results in the order of their ends. */
+class RunningSteps {
+  private readonly running = new Set<Promise<void>>();
+  private readonly ended: ComputedText[][] = [];
+  private failure: { readonly error: unknown } | undefined;
+
+  get count(): number {
+    return this.running.size;
   }
 
-  /** Computes one batch of a window. `first`: index of the window's first text. */
-  async add(window: readonly FittedText[], batch: readonly number[], first: number): Promise<void> {
-    const { width, texts, compute, kind } = this.job;
-    const encoded = batch.map((index) => window[index]!);
-    const rows = await compute(encoded, { signal: this.options.signal });
-    needFinite(rows, kind.code, (i) => `${kind.name} of text ${first + batch[Math.floor(i / width)]!}`);
-    batch.forEach((index, row) => {
-      this.values.set(rows.subarray(row * width, (row + 1) * width), (first + index) * width);
-    });
-    this.done += batch.length;
-    for (const { ids, truncated } of encoded) {
-      this.tokens += ids.length;
-      this.truncated += truncated ? 1 : 0;
-    }
-    this.options.onProgress?.({ done: this.done, total: texts.length, tokens: this.tokens });
+  add(step: Promise<ComputedText[]>): void {
+    const task = step
+      .then(
+        (texts) => {
+          this.ended.push(texts);
+        },
+        (error: unknown) => {
+          this.failure ??= { error };
+        },
+      )
+      .finally(() => this.running.delete(task));
+    this.running.add(task);
+  }
+
+  /** The texts of the step that ended first; undefined where none is left. */
+  async next(): Promise<ComputedText[] | undefined> {
+    while (!this.failure && this.ended.length === 0 && this.running.size > 0)
+      await Promise.race(this.running);
+    if (this.failure) throw this.failure.error;
+    return this.ended.shift();
+  }
+
+  async settled(): Promise<void> {
+    await Promise.all(this.running);
   }
 }
 
 /**
- * Computes all texts, window by window. The texts of a window are sorted by length into batches. While they are
- * computed, the next window is tokenised. One batch always waits, so that the device is never idle. Rejects with
- * RuntimeError ABORTED, BAD_OPTION, EMPTY_PROMPT, PROMPT_TOO_LONG, the code of the job's kind, and errors of `compute` and `onProgress`.
+ * Computes all texts and gives those of each step as soon as it has ended: texts of similar length, not in order. One
+ * step always waits, so that the device is never idle while the reader asks for more; a reader that does not ask stops
+ * the computation. Leaving early ends running steps. Rejects with RuntimeError ABORTED, BAD_OPTION, EMPTY_PROMPT,
+ * PROMPT_TOO_LONG, the code of the job's kind, and errors of `compute` and `onProgress`.
  */
-export async function computeTexts(job: TextsJob, options: ComputeOptions): Promise<ComputedTexts> {
-  const { signal } = options;
+export async function* computeInSteps(
+  job: TextsJob,
+  { signal, onProgress }: ComputeOptions,
+): AsyncGenerator<readonly ComputedText[], void, void> {
   needNotAborted(signal, 'the call');
-  const results = new Results(job, options);
+  const stop = new AbortController();
+  const forward = () => stop.abort(signal?.reason);
+  signal?.addEventListener('abort', forward);
+  const steps = stepsOf(job, stop.signal);
+  const running = new RunningSteps();
+  let [done, tokens] = [0, 0];
   try {
-    let window = await readWindow(job, 0, signal);
-    for (let first = 0; window.length > 0; ) {
-      const [, next] = await settleAll([
-        computeWindow(job, results, window, first),
-        readWindow(job, first + window.length, signal),
-      ]);
-      first += window.length;
-      window = next;
+    for (;;) {
+      await fill(running, steps, job, stop.signal);
+      const texts = await running.next();
+      if (!texts) return;
+      done += texts.length;
+      for (const text of texts) tokens += text.tokens;
+      onProgress?.({ done, total: job.texts.length, tokens });
+      yield texts;
     }
   } catch (error) {
     needNotAborted(signal, 'the call');
     throw error;
+  } finally {
+    signal?.removeEventListener('abort', forward);
+    stop.abort();
+    await Promise.all([running.settled(), steps.return()]);
   }
-  return results;
 }
 
-async function computeWindow(
+/** Starts steps until enough of them run. */
+async function fill(
+  running: RunningSteps,
+  steps: AsyncGenerator<Step, void, void>,
   job: TextsJob,
-  results: Results,
-  window: readonly FittedText[],
-  first: number,
+  signal: AbortSignal,
 ): Promise<void> {
-  const lengths = window.map(({ ids }) => ids.length);
-  const batches = batchesByLength(lengths, job.maxBatch).values();
-  let failed = false;
-  const work = async () => {
-    for (const batch of batches) {
-      if (failed) return;
-      await results.add(window, batch, first).catch((error) => {
-        failed = true;
-        throw error;
-      });
-    }
-  };
-  const workers = Math.max(2, job.callsInFlight); // at least one batch waits
-  await settleAll(Array.from({ length: workers }, work));
+  const most = Math.max(2, job.callsInFlight); // at least one step waits
+  while (running.count < most) {
+    const { value: step } = await steps.next();
+    if (!step) return;
+    running.add(computeStep(job, step, signal));
+  }
 }
 
-/** As Promise.all, but rejects only after all promises have settled. */
-async function settleAll<T extends readonly Promise<unknown>[]>(
-  promises: readonly [...T],
-): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
-  await Promise.allSettled(promises);
-  return Promise.all(promises) as Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }>;
+/** Computes all texts. Rejects as `computeInSteps`. */
+export async function computeTexts(job: TextsJob, options: ComputeOptions): Promise<ComputedTexts> {
+  const all = { values: new Float32Array(job.texts.length * job.width), tokens: 0, truncated: 0 };
+  for await (const texts of computeInSteps(job, options))
+    for (const { index, values, tokens, truncated } of texts) {
+      all.values.set(values, index * job.width);
+      all.tokens += tokens;
+      all.truncated += truncated ? 1 : 0;
+    }
+  return all;
 }

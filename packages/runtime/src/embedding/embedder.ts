@@ -1,16 +1,30 @@
-import { checkArgument, checkOptions, type DeviceProfile, rules, type Schema } from '@quern/core';
+import {
+  checkArgument,
+  checkOptions,
+  type DeviceProfile,
+  type ProgressListener,
+  rules,
+  type Schema,
+} from '@quern/core';
 import type { EmbedBackend, EncoderConfig } from '@quern/models';
 import { badArgument, badOption, needWhole, RuntimeError } from '../error.js';
 import type { DecodeOptions, EncodeOptions, Tokenizer } from '../tokenizer/index.js';
 import { whileLive } from '../while-live.js';
-import { computeTexts, type EmbedInput, type TextsProgress } from './compute-texts.js';
+import {
+  type ComputedText,
+  computeInSteps,
+  computeTexts,
+  type EmbedInput,
+  type TextCounts,
+  type TextsJob,
+} from './compute-texts.js';
 import { Embeddings } from './embeddings.js';
 import { pairedTexts, singleTexts, type TextLimit } from './encode-texts.js';
 
-export interface TextsOptions {
+export interface TextsOptions<P extends 'embed' | 'rerank' = 'rerank'> {
   readonly signal?: AbortSignal | undefined;
   /** Called after each step: finished texts, all texts, and the tokens of the finished ones. */
-  readonly onProgress?: ((progress: TextsProgress) => void) | undefined;
+  readonly onProgress?: ProgressListener<P> | undefined;
   /** Most tokens of a text; default and upper bound: the model's limit. */
   readonly maxTokens?: number | undefined;
   /**
@@ -20,7 +34,7 @@ export interface TextsOptions {
   readonly truncate?: boolean | undefined;
 }
 
-export interface EmbedOptions extends TextsOptions {
+export interface EmbedOptions extends TextsOptions<'embed'> {
   /** Name of one of the model's `prompts`, written before every text. */
   readonly prompt?: string | undefined;
   /** Written before every text. For models whose files name no prompts: E5 requires 'query: ' or 'passage: '. */
@@ -32,7 +46,8 @@ export const textsSchema = {
   signal: { ...rules.signal, about: 'ends the call; the call rejects with ABORTED', absent: 'none' },
   onProgress: {
     ...rules.callback,
-    about: 'called after each step: finished texts, all texts, and the tokens of the finished ones',
+    about:
+      'called with { phase, done, total, tokens } after each step: finished texts, all texts, tokens of the finished ones',
     absent: 'none',
   },
   maxTokens: {
@@ -56,6 +71,9 @@ export const embedSchema = {
   },
   prefix: { ...rules.text, about: 'written before every text', byDefault: '' },
 } as const satisfies Schema<EmbedOptions>;
+
+/** The embedding of one text. `values`: [dimensions]. */
+export type EmbeddedText = ComputedText;
 
 /** A cross-encoder's result for one text. */
 export interface RankedText {
@@ -95,6 +113,11 @@ const kinds = {
 const inputs = rules.listOf<EmbedInput>('strings or lists of token ids', {
   must: 'a string or token ids',
   holds: (value): value is EmbedInput => typeof value === 'string' || Array.isArray(value),
+});
+
+const listenersOf = ({ signal, onProgress }: EmbedOptions) => ({
+  signal,
+  ...(onProgress && { onProgress: (counts: TextCounts) => onProgress({ phase: 'embed', ...counts }) }),
 });
 
 /** @throws RuntimeError BAD_OPTION for words before token ids */
@@ -149,19 +172,36 @@ export class Embedder {
    * EMPTY_PROMPT, BAD_TOKEN, BAD_EMBEDDING (a number is NaN or infinite), ABORTED, DISPOSED; BackendError OUT_OF_MEMORY.
    */
   async embed(texts: readonly EmbedInput[], options: EmbedOptions = {}): Promise<Embeddings> {
-    this.needLive();
-    checkArgument('embed', 'texts', texts, inputs, badArgument);
-    checkOptions('embed', options, embedSchema, badOption);
-    needTexts(texts, options);
-    const encoder = singleTexts(this.tokenizer, this.prefixOf(options), this.limitOf(options));
-    const computed = await this.compute(texts, encoder, this.dimensions, 'embedBatch', options);
+    const job = this.embedJob('embed', texts, options);
+    const computed = await whileLive(this.needLive, () => computeTexts(job, listenersOf(options)));
     const { values, tokens, truncated } = computed;
     return new Embeddings(values, this.dimensions, tokens, truncated);
   }
 
   /**
-   * Ranks texts by relevance to a query, with a cross-encoder. Rejects with TextTooLongError; RuntimeError NO_CLASSIFIER,
-   * BAD_OPTION, BAD_ARGUMENT, BAD_LOGITS, ABORTED, DISPOSED; BackendError OUT_OF_MEMORY.
+   * Embeds texts as `embed` does, and gives each vector as soon as it is computed: texts of similar length together, so
+   * not in the order of the texts, but with their indices. Computes while it is read. Leaving the loop ends the call;
+   * an abort or an error rejects the next read, and what was read stays valid.
+   */
+  async *embedEach(
+    texts: readonly EmbedInput[],
+    options: EmbedOptions = {},
+  ): AsyncGenerator<EmbeddedText, void, void> {
+    const steps = computeInSteps(this.embedJob('embedEach', texts, options), listenersOf(options));
+    try {
+      for (;;) {
+        const { value: step } = await whileLive(this.needLive, () => steps.next());
+        if (!step) return;
+        yield* step;
+      }
+    } finally {
+      await steps.return();
+    }
+  }
+
+  /**
+   * Ranks texts by relevance to a query, with a cross-encoder. Rejects with TextTooLongError; RuntimeError
+   * NO_CLASSIFIER, BAD_OPTION, BAD_ARGUMENT, BAD_LOGITS, ABORTED, DISPOSED; BackendError OUT_OF_MEMORY.
    */
   async rerank(query: string, texts: readonly string[], options: TextsOptions = {}): Promise<Ranking> {
     this.needLive();
@@ -174,7 +214,13 @@ export class Embedder {
         `${this.path} ranks no texts: it has ${this.config.labels || 'no'} classifier outputs, and a cross-encoder has one. Embed the texts, and compare`,
       );
     const encoder = await pairedTexts(this.tokenizer, query, this.config, this.limitOf(options));
-    const { values, tokens, truncated } = await this.compute(texts, encoder, 1, 'classifyBatch', options);
+    const job = this.job(texts, encoder, 1, 'classifyBatch', options);
+    const { signal, onProgress } = options;
+    const listeners = {
+      signal,
+      ...(onProgress && { onProgress: (counts: TextCounts) => onProgress({ phase: 'rerank', ...counts }) }),
+    };
+    const { values, tokens, truncated } = await whileLive(this.needLive, () => computeTexts(job, listeners));
     const ranked = Array.from(values, (logit, index) => ({
       index,
       logit,
@@ -210,15 +256,24 @@ export class Embedder {
     this.dispose();
   }
 
-  private compute(
+  private embedJob(call: string, texts: readonly EmbedInput[], options: EmbedOptions): TextsJob {
+    this.needLive();
+    checkArgument(call, 'texts', texts, inputs, badArgument);
+    checkOptions(call, options, embedSchema, badOption);
+    needTexts(texts, options);
+    const encoder = singleTexts(this.tokenizer, this.prefixOf(options), this.limitOf(options));
+    return this.job(texts, encoder, this.dimensions, 'embedBatch', options);
+  }
+
+  private job(
     texts: readonly EmbedInput[],
     encoder: ReturnType<typeof singleTexts>,
     width: number,
     method: 'embedBatch' | 'classifyBatch',
-    { signal, onProgress, ...limits }: TextsOptions,
-  ) {
+    limits: Pick<TextsOptions, 'maxTokens' | 'truncate'>,
+  ): TextsJob {
     const backend = this.parts.encoder;
-    const job = {
+    return {
       texts,
       encoder,
       width,
@@ -229,10 +284,12 @@ export class Embedder {
       callsInFlight: backend.callsInFlight,
       compute: backend[method].bind(backend),
     };
-    return whileLive(this.needLive, () => computeTexts(job, { signal, onProgress }));
   }
 
-  private limitOf({ maxTokens, truncate = maxTokens !== undefined }: TextsOptions): TextLimit {
+  private limitOf({
+    maxTokens,
+    truncate = maxTokens !== undefined,
+  }: Pick<TextsOptions, 'maxTokens' | 'truncate'>): TextLimit {
     const most = maxTokens ?? this.maxTokens;
     needWhole('maxTokens', most, 3, this.maxTokens);
     return { maxTokens: most, truncate };

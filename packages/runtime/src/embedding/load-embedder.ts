@@ -87,11 +87,11 @@ function needOptions(options: EmbedderOptions): void {
 }
 
 async function startBackend(file: EncoderFile, options: EmbedderOptions) {
-  options.onProgress?.({ phase: 'backend', loaded: 0, total: 1 });
+  options.onProgress?.({ phase: 'backend', done: 0, total: 1 });
   const chosen = await takeBackend({ ...options, backend: options.backend ?? 'auto' }, (backends) => ({
     backend: withRoom(backends, (backend) => neededBytes(file, backend)),
   }));
-  options.onProgress?.({ phase: 'backend', loaded: 1, total: 1 });
+  options.onProgress?.({ phase: 'backend', done: 1, total: 1 });
   return chosen;
 }
 
@@ -105,10 +105,7 @@ const loadingOf = ({ signal, onNotice, onProgress, mmap }: EmbedderOptions) => (
   ...(signal && { signal }),
   ...(mmap !== undefined && { mmap }),
   ...(onNotice && { onNotice }),
-  ...(onProgress && {
-    onProgress: (bytes: { readonly loaded: number; readonly total: number }) =>
-      onProgress({ phase: 'weights', ...bytes }),
-  }),
+  ...(onProgress && { onProgress }),
 });
 
 const changesOf = ({ pooling, normalise }: EmbedderOptions) => ({

@@ -1,4 +1,4 @@
-import type { Backend } from '@quern/core';
+import type { Backend, ProgressListener } from '@quern/core';
 import { type Adapter, loadAdapters } from '@quern/models';
 import { needFiniteLogits } from '../broken-numbers.js';
 import type { NoticeListener } from '../notice.js';
@@ -27,10 +27,8 @@ export interface EngineOptions extends ForwardStepsOptions {
 /** Options of a prompt's computation. */
 export interface PromptOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Called after each chunk of a prompt. `processed`: tokens done, of `total`. */
-  readonly onProgress?:
-    | ((progress: { readonly processed: number; readonly total: number }) => void)
-    | undefined;
+  /** Called after each chunk of a prompt, with its tokens. */
+  readonly onProgress?: ProgressListener<'prefill'> | undefined;
 }
 
 /** What an engine does now, and has done. */
@@ -133,13 +131,13 @@ export class Engine {
     choice: TokenChoice,
     { signal, onProgress }: PromptOptions,
   ): Promise<number> {
-    let processed = 0;
+    let done = 0;
     const total = ids.length;
     const isFirst = lease.tokens.length === 0;
     const onRows = (rows: number): void => {
-      if (processed === 0 && isFirst) processed = lease.cachedTokens;
-      processed += rows;
-      onProgress?.({ processed, total });
+      if (done === 0 && isFirst) done = lease.cachedTokens;
+      done += rows;
+      onProgress?.({ phase: 'prefill', done, total });
     };
     const request = { lease, ids, choice, most: 1, stops: noStops, signal, onRows };
     const [token] = await this.scheduler.tokens(request);

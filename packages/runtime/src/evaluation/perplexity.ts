@@ -1,4 +1,11 @@
-import { checkArgument, checkOptions, rules, type Schema, yieldToEventLoop } from '@quern/core';
+import {
+  checkArgument,
+  checkOptions,
+  type ProgressListener,
+  rules,
+  type Schema,
+  yieldToEventLoop,
+} from '@quern/core';
 import { inFlight } from '../engine/in-flight.js';
 import { badArgument, badOption, RuntimeError } from '../error.js';
 import { Model } from '../model/model.js';
@@ -9,7 +16,7 @@ export interface PerplexityOptions {
   /** Most tokens of the text to evaluate. Default: all. */
   readonly tokens?: number | undefined;
   readonly signal?: AbortSignal | undefined;
-  readonly onProgress?: ((progress: { readonly loaded: number; readonly total: number }) => void) | undefined;
+  readonly onProgress?: ProgressListener<'perplexity'> | undefined;
 }
 
 /** What each option must be, and its default. */
@@ -23,7 +30,7 @@ export const perplexitySchema = {
   signal: { ...rules.signal, about: 'ends the call; the call rejects with ABORTED', absent: 'none' },
   onProgress: {
     ...rules.callback,
-    about: 'called after each window: tokens done, tokens in total',
+    about: "called with { phase: 'perplexity', done, total } after each window: tokens",
     absent: 'none',
   },
 } as const satisfies Schema<PerplexityOptions>;
@@ -66,7 +73,7 @@ export async function perplexity(
     sum += await negativeLogLikelihood(logits, some);
     count += some.length - 1;
     done += some.length;
-    onProgress?.({ loaded: done, total: ids.length });
+    onProgress?.({ phase: 'perplexity', done, total: ids.length });
   }
   return { perplexity: Math.exp(sum / count), tokens: count };
 }

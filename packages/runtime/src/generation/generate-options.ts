@@ -1,4 +1,4 @@
-import { checkOptions, type Refuse, rules, type Schema } from '@quern/core';
+import { checkOptions, type ProgressListener, type Refuse, rules, type Schema } from '@quern/core';
 import { encodeChatSchema } from '../chat/chat-template.js';
 import type { EncodeChatOptions } from '../chat/index.js';
 import { badOption } from '../error.js';
@@ -57,8 +57,8 @@ export interface GenerateOptions extends SamplingOptions, StructuredOptions, Sch
    * different adapters share steps. Default: none.
    */
   adapters?: AdapterChoices | undefined;
-  /** Called after each chunk of the prompt. `processed`: tokens done, of `total`. */
-  onProgress?: ((progress: { readonly processed: number; readonly total: number }) => void) | undefined;
+  /** Called after each chunk of the prompt, with its tokens. */
+  onProgress?: ProgressListener<'prefill'> | undefined;
 }
 
 /** Options of a chat's answer: `GenerateOptions`, tools, and variables for the template. */
@@ -125,7 +125,7 @@ export const generateSchema = {
   adapters: adaptersOption,
   onProgress: {
     ...rules.callback,
-    about: 'called after each chunk of the prompt: tokens done, tokens in total',
+    about: "called with { phase: 'prefill', done, total } after each chunk of the prompt: tokens",
     absent: 'none',
   },
   ...structuredSchema,

@@ -51,9 +51,9 @@ export async function loadModel(pathOrId: ModelLocator, options: LoadOptions = {
 }
 
 async function startBackend(file: ModelFile, options: ResolvedLoadOptions): Promise<ChosenBackends> {
-  options.onProgress?.({ phase: 'backend', loaded: 0, total: 1 });
+  options.onProgress?.({ phase: 'backend', done: 0, total: 1 });
   const chosen = await chooseBackends(file, options);
-  options.onProgress?.({ phase: 'backend', loaded: 1, total: 1 });
+  options.onProgress?.({ phase: 'backend', done: 1, total: 1 });
   if (chosen.plan.context > file.config.context)
     options.onNotice?.(
       `the context of ${chosen.plan.context} is longer than the ${file.config.context} tokens of the model's training: longer text may degrade`,
@@ -76,7 +76,7 @@ async function loadOnto({ places, plan }: ChosenBackends, file: ModelFile, optio
       ...(signal && { signal }),
       ...(onNotice && { onNotice }),
       ...(mmap !== undefined && { mmap }),
-      ...(onProgress && { onProgress: (bytes) => onProgress({ phase: 'weights', ...bytes }) }),
+      ...(onProgress && { onProgress }),
     });
     const { batchInvariant, maxQueue, graph } = options;
     const limits = { prefillChunk, batchInvariant, maxQueue, copies, onNotice };

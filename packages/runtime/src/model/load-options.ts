@@ -4,6 +4,7 @@ import {
   type KvDtype,
   kvElements,
   type Precision,
+  type ProgressListener,
   type Rule,
   rules,
   type Schema,
@@ -12,13 +13,6 @@ import {
 } from '@quern/core';
 import { findBackendsSchema } from '../discovery/find-backends.js';
 import { badOption } from '../error.js';
-
-/** The phase of loading: 'backend' finds and starts a backend, 'weights' counts bytes of the file. */
-export interface LoadProgress {
-  readonly phase: 'backend' | 'weights';
-  readonly loaded: number;
-  readonly total: number;
-}
 
 /** A backend by name, or an instance. */
 export type BackendChoice = string | Backend;
@@ -114,7 +108,8 @@ export interface LoadOptions {
    */
   readonly backendOptions?: Readonly<Record<string, unknown>> | undefined;
   readonly signal?: AbortSignal | undefined;
-  readonly onProgress?: ((progress: LoadProgress) => void) | undefined;
+  /** Called when the backend is found ('backend'), and with the loaded bytes ('weights'). */
+  readonly onProgress?: ProgressListener<'backend' | 'weights'> | undefined;
   /**
    * Called with notices: loading or the call goes on, but the caller may want to know. Without a listener, important
    * notices (a backend that cannot be used, a call that waits for room) become process warnings.
@@ -259,7 +254,11 @@ export const loadSchema = {
     absent: 'none',
   },
   signal: { ...rules.signal, about: 'ends loading; the call rejects with ABORTED', absent: 'none' },
-  onProgress: { ...rules.callback, about: 'called with the phase and its progress', absent: 'none' },
+  onProgress: {
+    ...rules.callback,
+    about: "called with { phase, done, total }: 'backend', then 'weights' in bytes",
+    absent: 'none',
+  },
   onNotice: {
     ...rules.callback,
     about: 'called with notices, which are no errors',

@@ -25,6 +25,8 @@ export interface WindowRequest {
   readonly prompt: readonly number[];
   /** The tokens for start, language and task. */
   readonly wanted: readonly number[];
+  /** Called before each attempt. */
+  onAttempt(temperature: number): void;
 }
 
 /**
@@ -51,6 +53,7 @@ export async function decodeWindow(request: WindowRequest): Promise<WindowText> 
     };
     for (let attempt = 0; ; attempt++) {
       const temperature = options.temperatures[attempt]!;
+      request.onAttempt(temperature);
       const written = await write(writing, temperature, options, random);
       const text = scored(written, temperature, noSpeechProbability, request.vocabulary);
       const isLast = attempt + 1 === options.temperatures.length;

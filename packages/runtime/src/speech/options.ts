@@ -1,4 +1,11 @@
-import { checkOptions, rules, type Schema, type WithDefaults, withDefaults } from '@quern/core';
+import {
+  checkOptions,
+  type ProgressListener,
+  rules,
+  type Schema,
+  type WithDefaults,
+  withDefaults,
+} from '@quern/core';
 import { badOption, RuntimeError } from '../error.js';
 import type { SpeechVocabulary } from './vocabulary.js';
 
@@ -38,6 +45,11 @@ export interface TranscribeOptions {
   /** Never write the end token: every window has `maxTokens` tokens. For benchmarks. Default false. */
   readonly ignoreEnd?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
+  /**
+   * Called with the seconds of sound: first with `done: 0`, as soon as the duration (`total`) is known; after each
+   * window; and at each attempt at a window, with its temperature.
+   */
+  readonly onProgress?: ProgressListener<'transcribe'> | undefined;
   /** Called with each segment as soon as it is known; the iteration gives it too. */
   readonly onSegment?: ((segment: Segment) => void) | undefined;
 }
@@ -158,6 +170,12 @@ export const transcribeSchema = {
   },
   ignoreEnd: { ...rules.flag, about: 'never write the end token: for benchmarks', byDefault: false },
   signal: { ...rules.signal, about: 'ends the transcription; it rejects with ABORTED', absent: 'none' },
+  onProgress: {
+    ...rules.callback,
+    about:
+      "called with { phase: 'transcribe', done, total } in seconds of sound: when the duration is known, after each window, and with `temperature` at each attempt at a window",
+    absent: 'none',
+  },
   onSegment: { ...rules.callback, about: 'called with each segment as soon as it is known', absent: 'none' },
 } as const satisfies Schema<TranscribeOptions>;
 

@@ -104,7 +104,9 @@ export async function loadSpeechModel(
   const vocabulary = await vocabularyOfFile(file);
   needTokens(vocabulary, file);
   needNotAborted(options.signal, 'loading');
+  options.onProgress?.({ phase: 'backend', done: 0, total: 1 });
   const { backend, owned } = await chooseSpeechBackend(file, options);
+  options.onProgress?.({ phase: 'backend', done: 1, total: 1 });
   try {
     if (options.graph) need(backend, 'graph');
     const model = await loadOnto(backend, file, options);
@@ -126,7 +128,7 @@ function loadOnto(
     ...(signal && { signal }),
     ...(onNotice && { onNotice }),
     ...(mmap !== undefined && { mmap }),
-    ...(onProgress && { onProgress: (bytes) => onProgress({ phase: 'weights', ...bytes }) }),
+    ...(onProgress && { onProgress }),
   });
 }
 

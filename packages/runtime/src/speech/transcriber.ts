@@ -88,6 +88,7 @@ export class Transcriber implements Production<Segment, TranscriptionResult> {
     try {
       const samples = await this.timed('audioMs', () => readSamples(input, this.options.signal));
       this.duration = samples.length / sampleRate;
+      this.report(0);
       const { model } = this.source;
       const mel = await this.timed('melMs', () => MelFrames.of(samples, model, this.options.signal));
       for (let frame = 0; frame < mel.count; ) {
@@ -100,12 +101,19 @@ export class Transcriber implements Production<Segment, TranscriptionResult> {
           yield segment;
         }
         frame += advance;
+        this.report(frame);
       }
     } catch (error) {
       if (this.options.signal?.aborted || (error instanceof BackendError && error.code === 'ABORTED'))
         throw new RuntimeError('ABORTED', 'the transcription was aborted', { cause: error });
       throw error;
     }
+  }
+
+  /** @param frame first frame that is not transcribed */
+  private report(frame: number, attempt?: { readonly temperature: number }): void {
+    const done = Math.min(this.duration, frame / framesPerSecond);
+    this.options.onProgress?.({ phase: 'transcribe', done, total: this.duration, ...attempt });
   }
 
   result(): TranscriptionResult {
@@ -164,7 +172,7 @@ export class Transcriber implements Production<Segment, TranscriptionResult> {
     if (mel.isSilent(frame, length)) return { segments: [], advance: length };
     await this.hear(mel, frame);
     if (this.language === 'auto') await this.detectLanguage();
-    const text = await this.timed('decodeMs', () => this.decode(length));
+    const text = await this.timed('decodeMs', () => this.decode(frame, length));
     this.stages.tokens += text.tokens.length;
     if (isSilent(text, this.options)) return { segments: [], advance: length };
 
@@ -199,7 +207,7 @@ export class Transcriber implements Production<Segment, TranscriptionResult> {
     };
   }
 
-  private decode(length: number): Promise<WindowText> {
+  private decode(frame: number, length: number): Promise<WindowText> {
     const { vocabulary } = this.source;
     const wanted = this.wanted();
     return decodeWindow({
@@ -209,6 +217,7 @@ export class Transcriber implements Production<Segment, TranscriptionResult> {
       options: this.options,
       prompt: [...this.previousText(), ...wanted],
       wanted,
+      onAttempt: (temperature) => this.report(frame, { temperature }),
     });
   }
 

@@ -244,7 +244,7 @@ describe('compressed', () => {
     return Math.hypot(cosine, sine);
   };
 
-  test.each(['mp3', 'ogg', 'opus', 'webm'])('%s', async (kind) => {
+  test.each(['mp3', 'ogg', 'opus', 'webm', 'oga'])('%s', async (kind) => {
     const read = await readSamples(file(kind));
     expect(read.length).toBeGreaterThanOrEqual(4800);
     expect(read.length).toBeLessThanOrEqual(6336); // MP3 has whole frames, some of them before the sound
@@ -380,6 +380,17 @@ describe('what is not decoded is named, with the command that converts it', () =
     await expect(readSamples(path)).rejects.toMatchObject({
       code: 'UNSUPPORTED',
       message: `${path}: is ${name}, ${advice} "${path.replace('"', '\\"')}" -ar 16000 -ac 1 out.wav`,
+    });
+  });
+
+  test('WebM with laced blocks', async () => {
+    const bytes = readFileSync(new URL('./files/tone.webm', import.meta.url));
+    const block = bytes.indexOf(0xa3, bytes.indexOf(Buffer.from('1f43b675', 'hex')) + 4);
+    const length = Math.clz32(bytes[block + 1]!) - 23;
+    bytes[block + 1 + length + 3]! |= 2; // after the track's number and the time
+    await expect(readSamples(bytes)).rejects.toMatchObject({
+      code: 'UNSUPPORTED',
+      message: expect.stringContaining('is WebM Opus with several packets per block (lacing), which'),
     });
   });
 

@@ -3,7 +3,7 @@ import '../../../backend-cuda/test/emulated.js';
 import { type CudaOptions, createBackend } from '@quern/backend-cuda';
 import type { Backend } from '@quern/core';
 import { demoModelPath } from '@quern/demo-model';
-import { type LoadOptions, type LoadProgress, loadModel } from '../../src/index.js';
+import { type LoadOptions, loadModel, type Progress } from '../../src/index.js';
 
 /** Of jest.environment.mjs. */
 declare function setNativeEnvironment(name: string, value: string | undefined): void;
@@ -41,14 +41,14 @@ test.each<[string, number, number, RegExp]>([
   }),
 );
 
-const moments: readonly [string, (progress: LoadProgress) => boolean, RegExp][] = [
-  ['before the cache', ({ phase, loaded }) => phase === 'backend' && loaded === 1, /asked for/],
+const moments: readonly [string, (progress: Progress) => boolean, RegExp][] = [
+  ['before the cache', ({ phase, done }) => phase === 'backend' && done === 1, /asked for/],
   ['before the weights', ({ phase }) => phase === 'weights', /^weight '.*asked for/],
 ];
 test.each(moments)('memory that another process takes after planning, %s', (_, isNow, message) =>
   withBackend(async (backend) => {
     const before = backend.freeMemory();
-    const onProgress = (progress: LoadProgress) => isNow(progress) && take(4096);
+    const onProgress = (progress: Progress) => isNow(progress) && take(4096);
     const error = await load(backend, { onProgress }).catch((thrown) => thrown);
     expect(error).toMatchObject({ code: 'OUT_OF_MEMORY' });
     expect(error.message).toMatch(message);

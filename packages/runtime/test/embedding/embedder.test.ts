@@ -1,13 +1,14 @@
+import { getEventListeners } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createBackend as createCpu } from '@quern/backend-cpu';
 import { createBackend as createReference } from '@quern/backend-reference';
-import type { Backend } from '@quern/core';
+import { type Backend, yieldToEventLoop } from '@quern/core';
 import { makeSyntheticEncoder } from '@quern/models';
 import { batchesByLength } from '../../src/embedding/batches.js';
 import { pairedTexts, singleTexts } from '../../src/embedding/encode-texts.js';
-import { type Embedder, loadEmbedder, loadModel } from '../../src/index.js';
+import { type EmbeddedText, type Embedder, loadEmbedder, loadModel, type Progress } from '../../src/index.js';
 import { countingBackend, hasCpu } from '../backends.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'quern-embedding-'));
@@ -70,19 +71,56 @@ for (const [on, open, count] of backends)
 
     test('many texts: the vectors of single texts, in order, of length 1', async () => {
       const some = texts(count);
-      const progress: number[] = [];
-      const all = await model.embed(some, { onProgress: ({ done }) => progress.push(done) });
+      const progress: Progress<'embed'>[] = [];
+      const all = await model.embed(some, { onProgress: (each) => progress.push(each) });
       expect([all.values.length, all.dimensions, all.truncated]).toEqual([count * 32, 32, 0]);
       expect(all.tokens).toBe(
         some.reduce((sum, text) => sum + text.split(' ').filter(Boolean).length + 2, 0),
       );
-      expect(progress.at(-1)).toBe(count);
+      expect(progress.at(-1)).toEqual({ phase: 'embed', done: count, total: count, tokens: all.tokens });
       for (const i of [0, 1, count / 2, count - 1]) {
         const alone = row(await model.embed([some[i]!]), 0);
         expect(Math.hypot(...alone)).toBeCloseTo(1, 5);
         expect(distance(row(all, i), alone)).toBeLessThan(2e-6);
       }
       expect(distance(row(all, 1), row(all, 2))).toBeGreaterThan(0.01);
+    });
+
+    test('one by one: every text once, with its index, and the vectors of embed', async () => {
+      const some = texts(count);
+      const all = await model.embed(some);
+      const found = new Map<number, EmbeddedText>();
+      const progress: Progress<'embed'>[] = [];
+      const onProgress = (each: Progress<'embed'>) => progress.push(each);
+      for await (const each of model.embedEach(some, { onProgress })) found.set(each.index, each);
+      expect([...found.keys()].sort((a, b) => a - b)).toEqual([...some.keys()]);
+      for (const [index, { values }] of found) expect(values).toEqual(row(all, index));
+      const sum = [...found.values()].reduce((total, { tokens }) => total + tokens, 0);
+      expect(sum).toBe(all.tokens);
+      expect(progress.at(-1)).toEqual({ phase: 'embed', done: count, total: count, tokens: sum });
+      for await (const each of model.embedEach(['a '.repeat(500)], { truncate: true }))
+        expect(each).toMatchObject({ index: 0, truncated: true, tokens: 64 });
+    });
+
+    test('one by one: what was read before an abort, or before the loop is left, is kept', async () => {
+      const some = texts(8 * count);
+      const all = await model.embed(some);
+      const abort = new AbortController();
+      const kept: EmbeddedText[] = [];
+      const reading = async () => {
+        for await (const each of model.embedEach(some, { signal: abort.signal })) {
+          kept.push(each);
+          if (kept.length === count) abort.abort();
+        }
+      };
+      await expect(reading()).rejects.toMatchObject({ code: 'ABORTED' });
+      expect(kept.length).toBeGreaterThanOrEqual(count);
+      expect(kept.length).toBeLessThan(some.length);
+      for (const { index, values } of kept) expect(values).toEqual(row(all, index));
+      for await (const each of model.embedEach(some)) {
+        expect(each.values).toEqual(row(all, each.index));
+        break;
+      }
     });
 
     test('a text that is too long is refused, or truncated and counted; the prefix comes first', async () => {
@@ -126,11 +164,41 @@ for (const [on, open, count] of backends)
     });
   });
 
+test('one by one: leaving the loop, an abort and dispose end the running steps; nothing is left', async () => {
+  const { backend, live } = countingBackend();
+  const model = await loadEmbedder(embeds, { backend });
+  const some = texts(30);
+  const { signal } = new AbortController();
+  for await (const _ of model.embedEach(some, { signal })) break;
+  expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+  const unread = model.embedEach(some);
+  await unread.next();
+  await unread.return();
+  await expect(unread.next()).resolves.toEqual({ done: true, value: undefined });
+  const wrong = model.embedEach(some, { maxTokens: 65 });
+  await expect(wrong.next()).rejects.toMatchObject({ code: 'BAD_OPTION' });
+  const failing = model.embedEach(some, {
+    onProgress() {
+      throw new Error('a listener');
+    },
+  });
+  await expect(failing.next()).rejects.toThrow('a listener');
+  const disposed = model.embedEach(some);
+  await disposed.next();
+  model.dispose();
+  await expect(Promise.all(some.map(() => disposed.next()))).rejects.toMatchObject({ code: 'DISPOSED' });
+  await yieldToEventLoop(); // weights are freed in the turn after their last step
+  expect(live()).toEqual({ buffers: 0, weights: 0 });
+  backend.dispose();
+});
+
 test('a cross-encoder orders texts by their logits, equal to the logits of single texts', async () => {
   using backend = await createReference();
   using model = await loadEmbedder(ranks, { backend });
   const some = texts(5);
-  const { ranked, tokens } = await model.rerank('a b c', some);
+  const progress: Progress<'rerank'>[] = [];
+  const { ranked, tokens } = await model.rerank('a b c', some, { onProgress: (each) => progress.push(each) });
+  expect(progress.at(-1)).toEqual({ phase: 'rerank', done: 5, total: 5, tokens });
   expect(new Set(ranked.map(({ index }) => index)).size).toBe(5);
   expect(tokens).toBeGreaterThan(5 * 6);
   for (const [i, { index, logit, score }] of ranked.entries()) {

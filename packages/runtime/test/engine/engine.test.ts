@@ -459,7 +459,7 @@ describe('a model with two parts', () => {
     using it = await split(capture, backendOf(other));
     const { engine, sequence } = it;
     const processed: number[] = [];
-    const onProgress = (progress: { readonly processed: number }) => processed.push(progress.processed);
+    const onProgress = ({ done }: { readonly done: number }) => processed.push(done);
     expect(await engine.prefill(sequence, prompt, greedy, { onProgress })).toBe(whole.first);
     expect(processed).toEqual([2, 4, 5]);
     const want = await expected(8);

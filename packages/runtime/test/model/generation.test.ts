@@ -158,20 +158,20 @@ describe('how a generation ends', () => {
   test('an abort between the chunks of a prompt', async () => {
     using chunked = await loadModel(path, { backend, prefillChunk: 4 });
     const abort = new AbortController();
-    const processed: number[] = [];
+    const seen: unknown[] = [];
     const generation = chunked.generate(
       Array.from({ length: 60 }, () => 5),
       {
         ...greedy,
         signal: abort.signal,
         onProgress(progress) {
-          processed.push(progress.processed);
-          if (progress.processed === 12) abort.abort();
+          seen.push(progress);
+          if (progress.done === 12) abort.abort();
         },
       },
     );
     expect(await generation.result).toMatchObject({ reason: 'abort', tokens: [] });
-    expect(processed).toEqual([4, 8, 12]);
+    expect(seen).toEqual([4, 8, 12].map((done) => ({ phase: 'prefill', done, total: 60 })));
     expect(chunked.freeBlocks).toBe(1);
   });
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createBackend, referenceDriver } from '@quern/backend-reference';
 import { type Backend, defineBackend, need } from '@quern/core';
-import { type LoadOptions, loadModel } from '../../src/index.js';
+import { type LoadOptions, loadModel, type Progress } from '../../src/index.js';
 import { makeApplication } from '../application.js';
 import { countingBackend, hasCpu } from '../backends.js';
 import { sharedData, testShared } from '../shared-data.js';
@@ -213,8 +213,8 @@ describe('everything is freed', () => {
   test('after an abort during loading', async () => {
     const { backend: counted, live } = countingBackend();
     const abort = new AbortController();
-    const onProgress = ({ phase, loaded }: { phase: string; loaded: number }) => {
-      if (phase === 'weights' && loaded > 0) abort.abort();
+    const onProgress = ({ phase, done }: Progress) => {
+      if (phase === 'weights' && done > 0) abort.abort();
     };
     const loading = loadModel(path, { backend: counted, signal: abort.signal, onProgress });
     await expect(loading).rejects.toMatchObject({ code: 'ABORTED' });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createBackend as createReference, referenceDriver } from '@quern/backend-reference';
 import { type Backend, defineBackend } from '@quern/core';
 import { makeSyntheticSpeechModel } from '@quern/models';
-import { loadSpeechModel, type Segment, type SpeechModel } from '../../src/index.js';
+import { loadSpeechModel, type Progress, type Segment, type SpeechModel } from '../../src/index.js';
 import { wavFile } from '../audio/sound-files.js';
 import { countingBackend, hasCpu } from '../backends.js';
 import { collectGarbage } from '../collect-garbage.js';
@@ -57,6 +57,37 @@ test('audio longer than a window: segments in time order', async () => {
     expect(end).toBeLessThanOrEqual(2.5);
     if (i > 0) expect(start).toBeGreaterThanOrEqual(segments[i - 1]!.start);
   }
+});
+
+test('progress: the duration before the first window, then seconds of sound', async () => {
+  const seen: Progress<'transcribe'>[] = [];
+  const options = { ...brief, onProgress: (progress: Progress<'transcribe'>) => void seen.push(progress) };
+  const transcription = model.transcribe(tone, options);
+  for await (const { end } of transcription) expect(seen.at(-1)!.done).toBeLessThan(end);
+  expect(seen[0]).toEqual({ phase: 'transcribe', done: 0, total: 2.5 });
+  expect(seen[1]).toEqual({ phase: 'transcribe', done: 0, total: 2.5, temperature: 0 });
+  expect(seen.at(-1)).toEqual({ phase: 'transcribe', done: 2.5, total: 2.5 });
+  const done = seen.map((progress) => progress.done);
+  expect(done).toEqual(done.toSorted((a, b) => a - b));
+  expect(new Set(done).size).toBeGreaterThanOrEqual(4);
+});
+
+test('progress: each attempt at a window, with its temperature', async () => {
+  const temperatures: (number | undefined)[] = [];
+  const again = { temperatures: [0, 0.4, 0.8], logProbabilityThreshold: 0, noSpeechThreshold: 1 };
+  const onProgress = ({ temperature }: Progress<'transcribe'>) => temperatures.push(temperature);
+  await model.transcribe(short, { ...brief, ...again, onProgress }).result;
+  expect(temperatures.slice(0, 4)).toEqual([undefined, 0, 0.4, 0.8]);
+});
+
+test('an abort in the first event of progress: no window is computed', async () => {
+  const abort = new AbortController();
+  const { result } = model.transcribe(tone, {
+    ...{ ...brief, signal: abort.signal },
+    onProgress: () => abort.abort(),
+    onSegment: () => expect('a segment').toBe('none'),
+  });
+  await expect(result).rejects.toMatchObject({ code: 'ABORTED' });
 });
 
 const itNatively = hasCpu ? test : test.skip;
