@@ -43,7 +43,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const at = (name: string) => join(folder, name);
 
 atTerminal.each([
-  ['run', `demo -f ${at('long.txt')} --raw --max-tokens 1 --ctx 1024`, /prefill: \d+ of \d+ tokens/],
+  ['run', `demo -f ${at('long.txt')} --raw -n 1 --ctx 2048`, /prefill: \d+ of \d+ tokens/],
   ['embed', `${at('encoder.gguf')} < ${at('lines.txt')}`, /embed: \d+ of 3000 texts/],
   ['rerank', `${at('ranker.gguf')} mill < ${at('lines.txt')}`, /rerank: \d+ of 3000 texts/],
   [
@@ -90,9 +90,6 @@ atTerminal(
     expect(await chat.finished).toBe(130);
   },
 );
-
-const folder = mkdtempSync(join(tmpdir(), 'quern-terminal-'));
-afterAll(() => rmSync(folder, { recursive: true }));
 
 /** The messages of a conversation, saved by the chat. */
 async function messagesOf(chat: ReturnType<typeof open>, name: string): Promise<Record<string, string>[]> {
