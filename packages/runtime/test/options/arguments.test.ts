@@ -155,6 +155,7 @@ const calls: Readonly<Record<string, Call>> = {
   'embedder.tokenize': { of: () => embedder, right: () => ['a'], wrong: [no.text, no.plain] },
   'embedder.detokenize': { of: () => embedder, right: () => [[3]], wrong: [no.tokens, no.plain] },
   'embedder.embed': { of: () => embedder, right: () => [['a']], wrong: [no.texts, no.options] },
+  'embedder.embedEach': { of: () => embedder, right: () => [['a']], wrong: [no.texts, no.options] },
   'embedder.rerank': {
     of: () => embedder,
     right: () => ['a', ['a']],
@@ -231,13 +232,17 @@ function target(name: string, of: Call['of']): Callable {
   return value;
 }
 
-/** Calls, and waits for the result: a promise, a generation, a transcription. */
+const isGenerator = (value: object): value is AsyncGenerator =>
+  Symbol.asyncIterator in value && 'next' in value;
+
+/** Calls, and waits for the result: a promise, a generation, a transcription, the first item of a generator. */
 async function outcome(name: string, { of }: Call, args: readonly unknown[]): Promise<unknown> {
   const call = target(name, of);
   try {
     const given: unknown = isClass(call) ? Reflect.construct(call, args) : Reflect.apply(call, of?.(), args);
     const awaited: unknown = await given;
     if (typeof awaited === 'object' && awaited !== null && 'result' in awaited) await awaited.result;
+    if (typeof awaited === 'object' && awaited !== null && isGenerator(awaited)) await awaited.next();
     return undefined;
   } catch (error) {
     return error;
@@ -303,7 +308,17 @@ test.each([
     'draftFor',
     'needLive',
   ];
-  const private_ = [...inner, 'stats', 'saveCache', 'compute', 'tokensOf', 'prefixOf', 'idsOf', 'fragments'];
+  const private_ = [
+    ...inner,
+    'stats',
+    'saveCache',
+    'embedJob',
+    'job',
+    'tokensOf',
+    'prefixOf',
+    'idsOf',
+    'fragments',
+  ];
   const known = (method: string) => `${name}.${method}` in calls || private_.includes(method);
   expect(methods.filter((method) => !known(method))).toEqual([]);
 });
