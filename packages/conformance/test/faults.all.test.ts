@@ -118,6 +118,23 @@ const withProfile = (driver: KernelDriver, change: object): KernelDriver => ({
 
 const ops = (caughtBy: RegExp, plant: Fault['plant']): Fault => ({ suite: 'ops', caughtBy, plant });
 
+const withoutNaN = (tensor: KernelMemory): KernelMemory =>
+  tensor.dtype === 'f32' ? replaced(tensor, (value) => (Number.isNaN(value) ? 0 : value)) : tensor;
+
+const refuses = (caughtBy: RegExp, plant: Fault['plant']): Fault => ({ suite: 'errors', caughtBy, plant });
+
+/** Attention that checks blocks, but not the number of keys: it goes on in the next row of the table. */
+const readsOn: Fault['plant'] = kernel('attention', (right) => (given, own, outputs) => {
+  const [lengths, table] = [elements(memory(given.kvLengths)), elements(memory(given.blockTable))];
+  const [B, [blocks, blockSize]] = [memory(given.blockTable).shape[1]!, memory(given.kCache).shape];
+  if (lengths.every((length) => length <= B * blockSize!)) return right(given, own, outputs);
+  lengths.forEach((length, s) => {
+    for (let b = 0; b < length / blockSize!; b++)
+      if (!((table[s * B + b] ?? -1) in Array.from({ length: blocks! })))
+        throw new BackendError('OUT_OF_RANGE', `block ${b} of sequence ${s}`);
+  });
+});
+
 const kernelFaults: Readonly<Record<string, Fault>> = {
   'softmax does not subtract the maximum': ops(
     /^softmax: large values/,
@@ -236,6 +253,34 @@ const kernelFaults: Readonly<Record<string, Fault>> = {
     /^attention: one token after many/,
     attributes('attention', { window: 36 }),
   ),
+  'attention swallows a NaN score': ops(
+    /^attention: a NaN key, 38 rows/,
+    operands('attention', ({ kCache, ...given }) => ({ ...given, kCache: withoutNaN(memory(kCache)) })),
+  ),
+  'attention gives values that are NaN the weight 0': ops(
+    /^attention: a NaN value, 6 rows/,
+    operands('attention', ({ vCache, ...given }) => ({ ...given, vCache: withoutNaN(memory(vCache)) })),
+  ),
+  'attention spreads a NaN over rows that do not see it': ops(
+    /^attention: a NaN key that a sliding window leaves/,
+    afterwards('attention', ([y], { kCache }) => {
+      const { dtype } = memory(kCache);
+      if (dtype === 'f32' && floatsOf(memory(kCache)).some(Number.isNaN)) floatsOf(y!).fill(Number.NaN);
+    }),
+  ),
+  'attention without a cache swallows a NaN score': ops(
+    /^uncachedAttention: a NaN key, 40 rows/,
+    operands('uncachedAttention', ({ k, ...given }) => ({ ...given, k: withoutNaN(memory(k)) })),
+  ),
+  'scale takes a factor of 16 bits': ops(
+    /^scale: a factor that f32 rounds/,
+    kernel(
+      'scale',
+      (right) =>
+        (given, { factor }, outputs) =>
+          right(given, { factor: f16ToF32(f32ToF16(factor!)) }, outputs),
+    ),
+  ),
   'kvAppend is one slot off': ops(
     /^kvAppend: in order/,
     operands('kvAppend', (given) => ({ ...given, slots: replaced(memory(given.slots), (slot) => slot + 1) })),
@@ -348,6 +393,43 @@ const kernelFaults: Readonly<Record<string, Fault>> = {
       const ids = replaced(memory(given.ids), (id) => Math.min(Math.max(id, 0), rows - 1));
       return { ...given, ids };
     }),
+  },
+  'attention takes a negative block for block 0': refuses(
+    /^attention: a negative block/,
+    operands('attention', (given) => ({
+      ...given,
+      blockTable: replaced(memory(given.blockTable), (block) => Math.max(0, block)),
+    })),
+  ),
+  'attention does not look where its rows begin': refuses(
+    /^attention: row bounds that do not begin at 0/,
+    operands('attention', (given) => ({
+      ...given,
+      cuSeqlens: replaced(memory(given.cuSeqlens), (bound, s) => (s === 0 ? 0 : bound)),
+    })),
+  ),
+  'attention reads on behind a row of the block table': refuses(
+    /^attention: keys that lie in the next row/,
+    readsOn,
+  ),
+  'attention takes a negative number of keys for none': refuses(
+    /^attention: a negative number of keys/,
+    operands('attention', (given) => ({
+      ...given,
+      kvLengths: replaced(memory(given.kvLengths), (length) => Math.max(0, length)),
+    })),
+  ),
+  'attention without a cache does not look where its keys begin': refuses(
+    /^uncachedAttention: key bounds that do not begin at 0/,
+    operands('uncachedAttention', (given) => ({
+      ...given,
+      cuKeys: replaced(memory(given.cuKeys), (bound, s) => (s === 0 ? 0 : bound)),
+    })),
+  ),
+  'attention takes a V cache of another shape': {
+    suite: 'words',
+    caughtBy: /^attention: a V cache unlike the K cache/,
+    plant: (driver) => planDriver(driver),
   },
   'gatherRows does not check its rows': {
     suite: 'errors',

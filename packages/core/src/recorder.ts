@@ -11,6 +11,7 @@ import {
 } from './dtype.js';
 import { BackendError } from './error.js';
 import type { KvBuffer } from './kv/kv-buffer.js';
+import { needWholeAttributes, plannedAttributes } from './op/attributes.js';
 import type { AnyOp, OperandRule, OperandSpec } from './op/define-op.js';
 import { maxDimension, maxRank } from './plan/encode.js';
 import type { Plan, PlanOp, PlanOperand, Storage, TensorOperand } from './plan/plan.js';
@@ -84,7 +85,7 @@ export class Recorder implements Step {
     return tensor;
   }
 
-  /** Records one op. Operands and attributes by name, in any order. A missing attribute is 0. */
+  /** Records one op. Operands and attributes by name, in any order. A missing attribute is 0, an f32 is rounded to 32 bits. */
   record(
     op: AnyOp,
     values: Readonly<Record<string, OperandValue>>,
@@ -103,10 +104,11 @@ export class Recorder implements Step {
           dtype: operand.kind === 'weight' ? operand.format : operand.dtype,
         };
     });
-    const outputs = op.infer(specs, attributes).map((spec) => this.tensor(spec, false));
+    const planned = plannedAttributes(op, attributes);
+    needWholeAttributes(op, planned);
+    const outputs = op.infer(specs, planned).map((spec) => this.tensor(spec, false));
     this.host.needSupport(op, operands);
-    const numbers = Object.keys(op.attributes).map((name) => attributes[name] ?? 0);
-    this.ops.push({ op, operands, attributes: numbers, outputs });
+    this.ops.push({ op, operands, attributes: Object.values(planned), outputs });
     return outputs;
   }
 

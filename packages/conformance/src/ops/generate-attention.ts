@@ -9,7 +9,7 @@ interface Lengths {
 
 function sequences(dice: Dice): Lengths[] {
   return Array.from({ length: dice.pick([0, 1, 1, 2, 3, 5]) }, () => {
-    const rows = dice.pick([0, 1, 1, 1, 2, 7, 19]);
+    const rows = dice.pick([0, 1, 1, 1, 2, 7, 19, 24]);
     return { rows, keys: rows + dice.pick([0, 0, 1, 6, 30, 70]) };
   });
 }
@@ -34,13 +34,13 @@ function bounds(lengths: readonly number[]): number[] {
 }
 
 const heads = (dice: Dice) =>
-  [dice.pick([1, 2, 3]), dice.pick([1, 2, 4]), dice.pick([4, 13, 16, 24, 64])] as const;
+  [dice.pick([1, 2, 3]), dice.pick([1, 2, 4]), dice.pick([4, 13, 16, 24, 64, 96, 128])] as const;
 
 const attributes = (dice: Dice, d: number, causal: number) => ({
-  scale: Math.fround(1 / Math.sqrt(d)),
+  scale: dice.pick([1, 1, 4]) / Math.sqrt(d),
   causal,
   window: dice.pick([0, 0, 1, 5, 40]),
-  softCap: dice.pick([0, 0, 0, 2.5]),
+  softCap: dice.pick([0, 0, 0, 2.3]),
   bf16: dice.int(0, 1),
 });
 

@@ -23,7 +23,7 @@ const width = (dice: Dice) => dice.pick(widths);
 const rows = (dice: Dice) => dice.turn(rowCounts);
 const dense = (dice: Dice, operand: SampleOperand) => as(dice.pick(denseFormats), operand);
 const weight = (dice: Dice, N: number, K: number) => dense(dice, dice.normal([N, K], 1 / Math.sqrt(K)));
-const epsilons = [1e-6, 1e-5, 0.01].map(Math.fround);
+const epsilons = [1e-6, 1e-5, 0.01];
 
 const activation =
   (attributes: (dice: Dice) => Readonly<Record<string, number>>): Generator =>
@@ -78,7 +78,7 @@ const ropeTable: Generator = (dice) => {
   const frequencies = floats(Array.from({ length: pairs }, (_, i) => 10000 ** (-i / pairs)));
   return {
     operands: { positions: dice.integers([rows(dice)], dice.pick([10, 5000, 200000])), frequencies },
-    attributes: { magnitude: dice.pick([1, 1.25]) },
+    attributes: { magnitude: dice.pick([1, 1.25, 1.1]) },
   };
 };
 
@@ -208,7 +208,7 @@ const generators: Readonly<Record<CoreOpName | FusedOpName, Generator>> = {
   linear,
   add: binary,
   mul: binary,
-  scale: activation((dice) => ({ factor: Math.fround(dice.pick([-0.3, 0, 1, 7.7])) })),
+  scale: activation((dice) => ({ factor: dice.pick([-0.3, 0, 1, 0.1, 7.7, Math.sqrt(1152)]) })),
   rmsNorm,
   silu: activation(() => ({})),
   gelu: activation((dice) => ({ form: dice.int(0, 1) })),
@@ -263,7 +263,7 @@ const generators: Readonly<Record<CoreOpName | FusedOpName, Generator>> = {
       attributes: { stride: dice.int(1, 4), padding: dice.int(0, 4) },
     };
   },
-  log10: activation((dice) => ({ floor: Math.fround(dice.pick([1e-10, 1e-3, 0.5])) })),
+  log10: activation((dice) => ({ floor: dice.pick([1e-10, 1e-3, 0.5, 0.1]) })),
   tanh: activation(() => ({})),
   addRmsNorm: (dice) => {
     const D = width(dice);

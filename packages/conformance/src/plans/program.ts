@@ -78,7 +78,7 @@ class Writer {
 
   norm(x: number): number {
     const w = this.dice.normal(this.values[x]!.shape.slice(-1));
-    return this.op('rmsNorm', { x }, { w }, { eps: Math.fround(1e-5) });
+    return this.op('rmsNorm', { x }, { w }, { eps: 1e-5 });
   }
 
   linear(x: number): number {

@@ -13,6 +13,7 @@ import { needRefused, outcome } from '../plans/outcome.js';
 import { withWords } from '../plans/records.js';
 import { bytesOf } from '../values/numbers.js';
 import { ensure } from '../values/refusal.js';
+import { unlikeCaches } from './words-caches.js';
 import { reshapedOperands } from './words-reshaped.js';
 
 const suite = 'words';
@@ -153,5 +154,6 @@ export const words: Suite = (lab) =>
         ),
         ...buffers,
         ...reshapedOperands(lab, suite),
+        ...unlikeCaches(lab, suite),
       ]
     : [{ suite, name: 'plans', notSupported: 'the driver is a table of kernels: core reads plans for it' }];

@@ -1,6 +1,7 @@
 import type { DType, TensorSpec } from '../dtype.js';
 import type { ErrorSample, Sample } from '../testing/samples.js';
 import type { WeightFormat } from '../weight.js';
+import { plannedAttributes } from './attributes.js';
 import type { Numbers } from './numbers.js';
 
 /** Rule of one operand. */
@@ -37,6 +38,8 @@ type Present<O extends OperandRules, Value> = {
   readonly [K in keyof O]: O[K] extends { readonly optional: true } ? Value | undefined : Value;
 };
 
+type Define<O extends OperandRules, A extends AttributeRules> = Op<O, A>['define'];
+
 /** An op: its documentation, shape rule, float64 definition, samples and tolerances, in one place. */
 export interface Op<O extends OperandRules = OperandRules, A extends AttributeRules = AttributeRules> {
   readonly name: string;
@@ -57,7 +60,10 @@ export interface Op<O extends OperandRules = OperandRules, A extends AttributeRu
   readonly accumulation: 'f32' | 'none';
   /** Shape rule. Throws BackendError (BAD_SHAPE, BAD_DTYPE, BAD_ARGUMENT) with the numbers. */
   infer(operands: Present<O, OperandSpec>, attributes: Attributes<A>): TensorSpec[];
-  /** The float64 definition: fills `outputs` (and written buffers). Throws OUT_OF_RANGE as kernels must. */
+  /**
+   * The float64 definition: fills `outputs` (and written buffers). Throws OUT_OF_RANGE as kernels must. An attribute f32 has the
+   * 32 bits that kernels get.
+   */
   define(operands: Present<O, Numbers>, attributes: Attributes<A>, outputs: Numbers[]): void;
   /** Σ|terms| for each output element, if rounding errors grow with the terms and not with the sum. */
   magnitude?(operands: Present<O, Numbers>, attributes: Attributes<A>, outputs: Numbers[]): void;
@@ -77,11 +83,26 @@ export interface Op<O extends OperandRules = OperandRules, A extends AttributeRu
   readonly errors: () => readonly ErrorSample[];
 }
 
-/** Identity at run time; infers the types. The definitions are the table. */
+/** Infers the types. The functions of the result that compute receive attributes as a plan carries them: f32 in 32 bits. */
 export function defineOp<const O extends OperandRules, const A extends AttributeRules>(
   op: Op<O, A>,
 ): Op<O, A> {
-  return op;
+  const { define, magnitude, rounding, choices } = op;
+  const planned = (attributes: Attributes<A>) => plannedAttributes(op, attributes) as Attributes<A>;
+  const withPlanned =
+    (compute: Define<O, A>): Define<O, A> =>
+    (operands, attributes, outputs) =>
+      compute.call(op, operands, planned(attributes), outputs);
+  return {
+    ...op,
+    define: withPlanned(define),
+    ...(magnitude && { magnitude: withPlanned(magnitude) }),
+    ...(rounding && { rounding: withPlanned(rounding) }),
+    ...(choices && {
+      choices: (operands: Present<O, Numbers>, attributes: Attributes<A>) =>
+        choices.call(op, operands, planned(attributes)),
+    }),
+  };
 }
 
 /** An op whose operand and attribute names are known only at run time, for tables and drivers. */

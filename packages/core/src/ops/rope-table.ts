@@ -57,6 +57,11 @@ export const ropeTable = defineOp({
       attributes: { magnitude: 1.25 },
     },
     {
+      name: 'a magnitude that f32 rounds',
+      operands: { positions: ints([5, 99]), frequencies: theta(10000, 3) },
+      attributes: { magnitude: 0.1 * Math.log(32) + 1 },
+    },
+    {
       name: 'no positions',
       operands: { positions: ints([]), frequencies: theta(10000, 4) },
       attributes: { magnitude: 1 },

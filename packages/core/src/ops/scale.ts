@@ -5,7 +5,7 @@ import { map } from './elementwise.js';
 
 export const scale = defineOp({
   name: 'scale',
-  doc: 'x · factor.',
+  doc: 'x · factor; factor in f32.',
   operands: { x: { kind: 'tensor', dtypes: ['f32'] } },
   attributes: { factor: 'f32' },
   outputs: ['y'],
@@ -16,6 +16,11 @@ export const scale = defineOp({
   samples: () => [
     { name: 'rows', operands: { x: normal(1, [3, 21]) }, attributes: { factor: 0.125 } },
     { name: 'negative factor', operands: { x: normal(2, [1, 5]) }, attributes: { factor: -3 } },
+    ...[0.1, Math.sqrt(1152), 1 / 1.702, 1e30].map((factor) => ({
+      name: `a factor that f32 rounds, ${factor}`,
+      operands: { x: normal(3, [4, 33]) },
+      attributes: { factor },
+    })),
     { name: 'empty', operands: { x: zeros([0]) }, attributes: { factor: 2 } },
     { name: 'not finite', operands: { x: floats([Infinity, Number.NaN, 0]) }, attributes: { factor: 2 } },
   ],

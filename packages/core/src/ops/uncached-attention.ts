@@ -1,13 +1,13 @@
 import { badShape, needRank, needShape, outOfRange } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
-import { ints, normal } from '../testing/samples.js';
+import { changed, ints, normal } from '../testing/samples.js';
 import {
   type AttentionAttributes,
   attend,
   attentionAttributes,
-  bf16Rounding,
   needAttentionAttributes,
+  scoreRounding,
 } from './attention.js';
 
 type Operands = Record<'q' | 'k' | 'v' | 'cuSeqlens' | 'cuKeys', Numbers>;
@@ -66,6 +66,8 @@ interface Case {
   /** Rows and keys of each sequence. */
   readonly sequences: readonly (readonly [rows: number, keys: number])[];
   readonly attrs?: Partial<AttentionAttributes>;
+  /** Values that replace others, by index. */
+  readonly put?: Readonly<Partial<Record<'q' | 'k' | 'v', Readonly<Record<number, number>>>>>;
 }
 
 const bounds = (lengths: readonly number[]): number[] => {
@@ -74,21 +76,56 @@ const bounds = (lengths: readonly number[]): number[] => {
   return sums;
 };
 
-function sample({ name, heads: [H, Hk, d] = [4, 2, 16], sequences, attrs }: Case) {
+function sample({ name, heads: [H, Hk, d] = [4, 2, 16], sequences, attrs, put = {} }: Case) {
   const cuSeqlens = bounds(sequences.map(([rows]) => rows));
   const cuKeys = bounds(sequences.map(([, keys]) => keys));
   return {
     name,
     operands: {
-      q: normal(d, [cuSeqlens[sequences.length]!, H, d]),
-      k: normal(1, [cuKeys[sequences.length]!, Hk, d]),
-      v: normal(2, [cuKeys[sequences.length]!, Hk, d]),
+      q: changed(normal(d, [cuSeqlens[sequences.length]!, H, d]), put.q),
+      k: changed(normal(1, [cuKeys[sequences.length]!, Hk, d]), put.k),
+      v: changed(normal(2, [cuKeys[sequences.length]!, Hk, d]), put.v),
       cuSeqlens: ints(cuSeqlens),
       cuKeys: ints(cuKeys),
     },
     attributes: { scale: 1 / Math.sqrt(d), causal: 0, window: 0, softCap: 0, bf16: 0, ...attrs },
   };
 }
+
+/** Element 3 of key 5, in head 0 of two of 16 elements. */
+const key5 = 5 * 2 * 16 + 3;
+
+/** What is not a number stays in the rows and heads that see it, and in its sequence. */
+const notFinite = () =>
+  [6, 40].flatMap((rows) => {
+    const sequences = [
+      [rows, rows],
+      [2, 2],
+    ] as const;
+    const causal = { causal: 1 };
+    return [
+      sample({ name: `a NaN key, ${rows} rows`, sequences, put: { k: { [key5]: Number.NaN } } }),
+      sample({
+        name: `causal: a NaN key, ${rows} rows`,
+        sequences,
+        attrs: causal,
+        put: { k: { [key5]: Number.NaN } },
+      }),
+      sample({ name: `a NaN value, ${rows} rows`, sequences, put: { v: { [key5]: Number.NaN } } }),
+      sample({
+        name: `causal: an infinite key, ${rows} rows`,
+        sequences,
+        attrs: causal,
+        put: { k: { [key5]: Infinity } },
+      }),
+      sample({
+        name: `in bf16: a NaN key and a NaN value, ${rows} rows`,
+        sequences,
+        attrs: { bf16: 1 },
+        put: { k: { [key5]: Number.NaN }, v: { [key5 + 16]: Number.NaN } },
+      }),
+    ];
+  });
 
 const three = { name: 'three rows', sequences: [[3, 3]] } as const;
 
@@ -130,7 +167,7 @@ export const uncachedAttention = defineOp({
   },
   define: (operands, attrs, [y]) => attendUncached(operands, attrs, y!, false),
   magnitude: (operands, attrs, [y]) => attendUncached(operands, attrs, y!, true),
-  rounding: (operands, attrs, [y]) => bf16Rounding(overCache(operands), attrs, y!),
+  rounding: (operands, attrs, [y]) => scoreRounding(overCache(operands), attrs, y!),
   tolerance: { f32: { absolute: 1e-6, relative: 2e-5 } },
   samples: () => [
     sample(three),
@@ -184,6 +221,14 @@ export const uncachedAttention = defineOp({
     }),
     sample({ name: 'in bf16: odd sizes', heads: [6, 2, 13], sequences: [[35, 300]], attrs: { bf16: 1 } }),
     sample({ name: 'in bf16: causal', sequences: [[20, 20]], attrs: { bf16: 1, causal: 1 } }),
+    sample({ name: '24 rows, d 64', heads: [2, 2, 64], sequences: [[24, 24]] }),
+    sample({
+      name: '24 rows, d 128, large scores',
+      heads: [2, 1, 128],
+      sequences: [[24, 24]],
+      attrs: { scale: 0.7 },
+    }),
+    ...notFinite(),
     sample({ name: 'no sequences', sequences: [] }),
   ],
   errors: () => [
@@ -202,6 +247,18 @@ export const uncachedAttention = defineOp({
     {
       ...sample({ ...three, name: 'bounds that fall' }),
       operands: { ...sample(three).operands, cuSeqlens: ints([0, 4, 3]), cuKeys: ints([0, 1, 3]) },
+      code: 'OUT_OF_RANGE',
+      when: 'run',
+    },
+    {
+      ...sample({ ...three, name: 'row bounds that do not begin at 0' }),
+      operands: { ...sample(three).operands, cuSeqlens: ints([1, 3]) },
+      code: 'OUT_OF_RANGE',
+      when: 'run',
+    },
+    {
+      ...sample({ ...three, name: 'key bounds that do not begin at 0' }),
+      operands: { ...sample(three).operands, cuKeys: ints([-1, 3]) },
       code: 'OUT_OF_RANGE',
       when: 'run',
     },

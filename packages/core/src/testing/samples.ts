@@ -56,6 +56,13 @@ export const as = (format: DType | WeightFormat, operand: SampleOperand): Sample
   format,
 });
 
+/** The same operand with other values at some indices. */
+export function changed(operand: SampleOperand, put: Readonly<Record<number, number>> = {}): SampleOperand {
+  const values = Float32Array.from(operand.values);
+  for (const [index, value] of Object.entries(put)) values[Number(index)] = value;
+  return { ...operand, values };
+}
+
 /** Numbers [blocks, blockSize, Hk, d] as a cache of this dtype holds them. */
 export function inCache(dtype: (typeof cacheDtypes)[number], operand: SampleOperand): SampleOperand {
   const shape = operand.shape.slice(0, -1);
