@@ -10,7 +10,7 @@ import {
   type Numbers,
 } from '@quern/core';
 
-const memory = (operand: KernelOperands[string]) => operand as KernelMemory;
+const memory = (operand: KernelOperands[string] | undefined) => operand as KernelMemory;
 const toBf16 = (value: number) => bf16ToF32(f32ToBf16(value));
 
 /** A value as two bf16: the nearest, and the nearest of the rest. */

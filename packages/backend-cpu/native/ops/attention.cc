@@ -211,8 +211,7 @@ void AttentionOp::run(Call& call) {
   call.need(table.rank == 2 && batch.cu_seqlens.count == batch.sequences + 1 &&
                 batch.kv_lengths.count == batch.sequences && y.count == q.count,
             "cuSeqlens must be [S + 1], kvLengths [S], blockTable [S, B] and y as q");
-  call.need(Hk > 0 && H % Hk == 0 && k_cache.type == v_cache.type && k_cache.blocks == v_cache.blocks &&
-                k_cache.block_size == v_cache.block_size && k_cache.block_size > 0,
+  call.need(Hk > 0 && H % Hk == 0 && k_cache.alike(v_cache) && k_cache.block_size > 0,
             "the caches must be alike and H a multiple of Hk");
   check_batch(call, batch, k_cache, T);
   if (q.count == 0) return;

@@ -58,7 +58,7 @@ void KvAppendOp::run(Call& call) {
   const Ints slots = call.ints(SLOTS);                       // [T]
   const Cache k_cache = call.cache(K_CACHE, k.shape[1], k.shape[2]);
   const Cache v_cache = call.cache(V_CACHE, k.shape[1], k.shape[2]);
-  call.need(slots.count == k.shape[0] && v.count == k.count && v_cache.slots() == k_cache.slots(),
+  call.need(slots.count == k.shape[0] && v.count == k.count && v_cache.alike(k_cache),
             "k and v must be [T, Hk, d], slots [T] and the caches alike");
   check_slots(call, slots, k_cache);
   append_rows(call, k.data, slots, k_cache);

@@ -33,7 +33,7 @@ void QkNormRopeAppendOp::run(Call& call) {
   call.need(k.shape[0] == T && k.shape[2] == d && v.count == k.count && y.count == q.count && slots.count == T,
             "q and y must be [T, H, d], k and v [T, Hk, d] and slots [T]");
   call.need(table.shape[0] == T && R <= d && R % 2 == 0, "table must be [T, R] with R ≤ d");
-  call.need(v_cache.slots() == k_cache.slots(), "the caches must be alike");
+  call.need(v_cache.alike(k_cache), "the caches must be alike");
   check_slots(call, slots, k_cache);
   const Rotation rotate{call.kernels, table, call.number(EPS), call.integer(LAYOUT)};
   const bool at_once = rise(slots); // else the later of two rows of a slot must win: k is appended after the loop

@@ -24,6 +24,9 @@ struct Cache {
   int64_t blocks, block_size, heads, d;
 
   int64_t slots() const { return blocks * block_size; }
+  bool alike(const Cache& other) const {
+    return type == other.type && blocks == other.blocks && block_size == other.block_size && heads == other.heads && d == other.d;
+  }
   int64_t row_bytes() const { return cache_row(type, d) * cache_element_bytes(type); } // bytes of one head in a slot
 };
 

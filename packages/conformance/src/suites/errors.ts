@@ -1,4 +1,4 @@
-import { type AnyOp, type Backend, coreOps, type ErrorSample, recordOp } from '@quern/core';
+import { type AnyOp, type Backend, coreOps, type ErrorSample, fusedOps, recordOp } from '@quern/core';
 import { normal } from '@quern/core/testing';
 import type { Case, Suite } from '../case.js';
 import { bind, loadOperand } from '../ops/bind.js';
@@ -43,10 +43,12 @@ const named = fresh('errors')('an op that goes wrong is named by its weight', as
   await refusal('OUT_OF_RANGE', () => step.read(y));
 });
 
+const fused: readonly AnyOp[] = Object.values(fusedOps);
+
 /** Every error sample of the op table: the right code, and the backend works afterwards. */
-export const errors: Suite = () => [
+export const errors: Suite = (lab) => [
   named,
-  ...(Object.values(coreOps) as readonly AnyOp[]).flatMap((op) =>
+  ...[...Object.values<AnyOp>(coreOps), ...fused.filter(({ name }) => lab.support(name))].flatMap((op) =>
     op.errors().map(
       (sample): Case => ({
         suite: 'errors',

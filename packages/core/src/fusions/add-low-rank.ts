@@ -4,7 +4,7 @@ import type { Numbers } from '../op/numbers.js';
 import { expertLinear } from '../ops/expert-linear.js';
 import { linearTolerance } from '../ops/linear.js';
 import { weightedSum } from '../ops/weighted-sum.js';
-import { as, integers, ints, normal, type SampleOperand } from '../testing/samples.js';
+import { as, floats, integers, ints, normal, type SampleOperand } from '../testing/samples.js';
 
 interface Operands {
   readonly base: Numbers;
@@ -135,5 +135,17 @@ export const addLowRank = defineOp({
       attributes: {},
     },
   ],
-  errors: () => [],
+  errors: () => [
+    ...([3, -1] as const).map((id) => ({
+      name: `id ${id} of 3 pairs`,
+      operands: {
+        ...lowRankOperands(180, { T: 1, K: 16, N: 8, R: 4, E: 3, k: 1 }),
+        ids: ints([id], [1, 1]),
+        scales: floats([1], [1, 1]),
+      },
+      attributes: {},
+      code: 'OUT_OF_RANGE' as const,
+      when: 'run' as const,
+    })),
+  ],
 });

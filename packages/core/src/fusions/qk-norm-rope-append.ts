@@ -98,5 +98,10 @@ export const qkNormRopeAppend = defineOp({
     sample('halves, normed, i8 cache', 1, true, 'i8'),
     sample('halves, normed, E4M3 cache', 1, true, 'u8'),
   ],
-  errors: () => [],
+  errors: () =>
+    [8, -2].map((slot) => {
+      const { operands, ...others } = sample(`slot ${slot} of a cache with 8`, 1, true);
+      const slots = ints([5, slot, 2]);
+      return { ...others, operands: { ...operands, slots }, code: 'OUT_OF_RANGE', when: 'run' };
+    }),
 });

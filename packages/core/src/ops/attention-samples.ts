@@ -99,6 +99,12 @@ const notFinite = () => [
     ];
   }),
   sample({
+    name: 'an infinite key that is alone',
+    sequences: [[3, 3]],
+    blockSize: 4,
+    put: { k: { 0: Infinity, 16: -Infinity } },
+  }),
+  sample({
     ...fewRows,
     name: 'a NaN key that a sliding window leaves',
     attrs: { window: 2 },

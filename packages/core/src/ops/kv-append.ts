@@ -113,6 +113,13 @@ export const kvAppend = defineOp({
       code: 'BAD_SHAPE',
       when: 'record',
     },
+    {
+      name: 'V cache of another shape',
+      operands: { ...sample('', 'f32', [0]).operands, vCache: zeros([4, 3, 2, 8]) },
+      attributes: {},
+      code: 'BAD_SHAPE',
+      when: 'record',
+    },
     ...(['i8', 'u8'] as const).map((format) => ({
       name: `${format} cache without scales`,
       operands: {

@@ -34,7 +34,7 @@ void merge_parts(const float* parts, int64_t stride, int64_t count, float* y, in
       store(y + i, fma(weight, load(part + i, n...), before), n...);
     });
   }
-  scale(y, total == 0 ? 0 : 1 / total, y, d);
+  scale(y, 1 / total, y, d);
 }
 
 } // namespace quern::QUERN_ISA

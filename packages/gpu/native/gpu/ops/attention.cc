@@ -55,10 +55,15 @@ void rope(const OpCall& op) {
               Rope{x.data, table.data, y.data, op.small(H), op.small(d), op.small(R / 2), op.integer(RopeOp::LAYOUT)});
 }
 
+// Heads and their size are the same: `cache` has compared them.
+static bool alike(const GpuCache& a, const GpuCache& b) {
+  return a.suffix == b.suffix && a.blocks == b.blocks && a.block_size == b.block_size;
+}
+
 AppendCall append_call(const OpCall& op, const Append& append) {
   const GpuCache keys = cache(op, append.k_cache, append.heads, append.d), values = cache(op, append.v_cache, append.heads, append.d);
   const int64_t slots = keys.blocks * keys.block_size;
-  op.need(op.operand(append.slots).count == append.rows && slots == values.blocks * values.block_size && keys.suffix == values.suffix,
+  op.need(op.operand(append.slots).count == append.rows && alike(keys, values),
           "slots must be [T], the caches alike");
   return {{append.k, append.v, op.ids(append.slots), keys.data, values.data, op.small(append.heads), op.small(append.d),
            op.small(slots), op.fault, op.index},
@@ -114,8 +119,7 @@ void attention(const OpCall& op) {
   op.need(table.rank == 2 && op.operand(AttentionOp::CU_SEQLENS).count == table.shape[0] + 1 &&
               op.operand(AttentionOp::KV_LENGTHS).count == table.shape[0],
           "cuSeqlens must be [S + 1], kvLengths [S], blockTable [S, B]");
-  op.need(q.same_shape(y) && Hk > 0 && H % Hk == 0 && keys.suffix == values.suffix && keys.blocks == values.blocks &&
-              keys.block_size == values.block_size && keys.block_size > 0,
+  op.need(q.same_shape(y) && Hk > 0 && H % Hk == 0 && alike(keys, values) && keys.block_size > 0,
           "y must have the shape of q, the caches alike, H a multiple of Hk");
   need_small_heads(op, d);
   if (y.count == 0) return;

@@ -47,7 +47,8 @@ void attention(const OpView& op) {
   const Floats q = op.floats(AttentionOp::Q, 3), y = op.floats(AttentionOp::Y, 3);
   const int64_t T = q.shape[0], H = q.shape[1], d = q.width(), Hk = op.operand(AttentionOp::K_CACHE).shape[2];
   const Batch batch = batch_of(op, T, Hk, d);
-  op.need(q.same_shape(y) && Hk > 0 && H % Hk == 0 && batch.keys.slots() == batch.values.slots(), "y must have the shape of q");
+  op.need(q.same_shape(y) && Hk > 0 && H % Hk == 0 && batch.keys.alike(batch.values),
+          "y must have the shape of q, the caches alike, H a multiple of Hk");
   const AttentionRule rule = {op.number(AttentionOp::SCALE), op.flag(AttentionOp::CAUSAL), op.integer(AttentionOp::WINDOW),
                               op.number(AttentionOp::SOFT_CAP)};
   for (int64_t s = 0; s < batch.S; s++)

@@ -13,6 +13,9 @@ struct Cache {
   int64_t blocks, block_size, heads, d;
 
   int64_t slots() const { return blocks * block_size; }
+  bool alike(const Cache& other) const {
+    return dtype == other.dtype && blocks == other.blocks && block_size == other.block_size && heads == other.heads && d == other.d;
+  }
   uint8_t* head(int64_t slot, int64_t head) const {
     return data + (slot * heads + head) * (d + (has_scales(dtype) ? 4 : 0)) * dtype_bytes[static_cast<int>(dtype)];
   }

@@ -52,7 +52,7 @@ inline void close_head(const Attend& a, const Queries& s, float* y, float* parts
       each(s.d, [&](int64_t i, auto... n) { store(part + i, load(sums + i, n...), n...); });
       part[s.d] = s.top[r], part[s.d + 1] = s.total[r];
     } else {
-      const Floats share = set(s.total[r] == 0 ? 0 : 1 / s.total[r]);
+      const Floats share = set(1 / s.total[r]); // every row sees a key: total 0 means that all scores are -inf
       float* row = y + r / a.group * a.row_stride + r % a.group * s.d;
       each(s.d, [&](int64_t i, auto... n) { store(row + i, load(sums + i, n...) * share, n...); });
     }

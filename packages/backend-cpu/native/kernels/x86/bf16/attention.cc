@@ -107,7 +107,7 @@ inline void attend_tile_of(const Queries& s, int32_t r, const Panels& panels, in
 
 inline void store_rows(const Attend& a, const Queries& s) {
   for (int32_t r = 0; r < s.count; r++) {
-    const Floats factor = set(s.total[r] == 0 ? 0 : 1 / s.total[r]);
+    const Floats factor = set(1 / s.total[r]);
     float* const y = a.y + r / a.group * a.row_stride + r % a.group * s.d;
     each(s.d, [&](int64_t i, auto... n) { store(y + i, load(s.y + r * s.width + i, n...) * factor, n...); });
   }
