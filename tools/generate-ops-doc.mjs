@@ -31,7 +31,7 @@ function tolerances({ attributes, tolerance, magnitude, rounding }) {
   }
   const allowed =
     'bf16' in attributes
-      ? 'with bf16 = 1 the error of rounding to bf16'
+      ? 'the error of scores, or with bf16 = 1 of rounding to bf16'
       : 'with quantised weights the error of rounding to 8 bits';
   const rounded = rounding ? `; plus ${allowed}` : '';
   return [...formats].map(([text, names]) => `${names.join(', ')}: ${text}`).join('; ') + rounded;

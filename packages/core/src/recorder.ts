@@ -11,7 +11,7 @@ import {
 } from './dtype.js';
 import { BackendError } from './error.js';
 import type { KvBuffer } from './kv/kv-buffer.js';
-import { needWholeAttributes, plannedAttributes } from './op/attributes.js';
+import { plannedAttributes } from './op/attributes.js';
 import type { AnyOp, OperandRule, OperandSpec } from './op/define-op.js';
 import { maxDimension, maxRank } from './plan/encode.js';
 import type { Plan, PlanOp, PlanOperand, Storage, TensorOperand } from './plan/plan.js';
@@ -105,7 +105,6 @@ export class Recorder implements Step {
         };
     });
     const planned = plannedAttributes(op, attributes);
-    needWholeAttributes(op, planned);
     const outputs = op.infer(specs, planned).map((spec) => this.tensor(spec, false));
     this.host.needSupport(op, operands);
     this.ops.push({ op, operands, attributes: Object.values(planned), outputs });

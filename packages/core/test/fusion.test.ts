@@ -6,7 +6,7 @@ import { fuse, indices, input, names, Planner } from './planning.js';
 
 const planner = new Planner();
 const w = (...shape: number[]) => planner.weight(shape);
-const eps = 1e-6;
+const eps = Math.fround(1e-6);
 
 /** Names of the ops after fusion with every fused op. */
 const fused = (record: (step: Recorder) => void): string[] => names(fuse(planner.plan(record), () => true));

@@ -173,3 +173,20 @@ test('unread tensors are kept, and tensors after keep()', () => {
   });
   expect(plan.storages.map(({ kept }) => kept)).toEqual([false, false, true, true, true, true]);
 });
+
+test('attributes are recorded as plans carry them, and definitions get the same', () => {
+  expect(recorded((s) => b.scale(input(s, 3), 0.1)).attributes).toEqual({ factor: Math.fround(0.1) });
+  const y = { shape: [1], data: new Float64Array(1) };
+  coreOps.scale.define({ x: { shape: [1], data: Float64Array.of(1) } }, { factor: 0.1 }, [y]);
+  expect(y.data[0]).toBe(Math.fround(0.1));
+});
+
+test.each([2.5, 2 ** 31, Number.NaN])('a window of %p is refused: it must be whole, in 32 bits', (window) => {
+  const attributes = { scale: 1, causal: 1, window, softCap: 0, bf16: 0 };
+  const spec = (shape: number[], dtype: 'f32' | 'i32' = 'f32') => ({ shape, dtype }) as const;
+  const [q, kCache, vCache] = [spec([1, 1, 8]), spec([1, 4, 1, 8]), spec([1, 4, 1, 8])];
+  const [cuSeqlens, kvLengths, blockTable] = [spec([2], 'i32'), spec([1], 'i32'), spec([1, 1], 'i32')];
+  expect(() =>
+    coreOps.attention.infer({ q, kCache, vCache, cuSeqlens, kvLengths, blockTable }, attributes),
+  ).toThrow(code('BAD_ARGUMENT', '[attention] window must be a whole number of 32 bits'));
+});

@@ -1,7 +1,7 @@
 import type { DType, TensorSpec } from '../dtype.js';
 import type { ErrorSample, Sample } from '../testing/samples.js';
 import type { WeightFormat } from '../weight.js';
-import { plannedAttributes } from './attributes.js';
+import { needWholeAttributes, plannedAttributes } from './attributes.js';
 import type { Numbers } from './numbers.js';
 
 /** Rule of one operand. */
@@ -83,11 +83,14 @@ export interface Op<O extends OperandRules = OperandRules, A extends AttributeRu
   readonly errors: () => readonly ErrorSample[];
 }
 
-/** Infers the types. The functions of the result that compute receive attributes as a plan carries them: f32 in 32 bits. */
+/**
+ * Infers the types. The functions of the result receive attributes as a plan carries them: f32 in 32 bits. `infer` throws
+ * BAD_ARGUMENT for an i32 that is not whole.
+ */
 export function defineOp<const O extends OperandRules, const A extends AttributeRules>(
   op: Op<O, A>,
 ): Op<O, A> {
-  const { define, magnitude, rounding, choices } = op;
+  const { infer, define, magnitude, rounding, choices } = op;
   const planned = (attributes: Attributes<A>) => plannedAttributes(op, attributes) as Attributes<A>;
   const withPlanned =
     (compute: Define<O, A>): Define<O, A> =>
@@ -95,6 +98,11 @@ export function defineOp<const O extends OperandRules, const A extends Attribute
       compute.call(op, operands, planned(attributes), outputs);
   return {
     ...op,
+    infer(operands, attributes) {
+      const all = planned(attributes);
+      needWholeAttributes(op, all);
+      return infer.call(op, operands, all);
+    },
     define: withPlanned(define),
     ...(magnitude && { magnitude: withPlanned(magnitude) }),
     ...(rounding && { rounding: withPlanned(rounding) }),

@@ -70,17 +70,19 @@ const prompts = () => {
 
 /** Element 3 of key 5, in head 0 of two of 16 elements, a block per sequence. */
 const key5 = 5 * 2 * 16 + 3;
+/** Of key 0, which every row sees: tiles multiply the values of keys that a row does not see with weight 0. */
+const key0 = 3;
 /** Rows before and after key 5: on kernels of few and many rows. */
 const fewRows = { sequences: [[6, 9]], blockSize: 16 } as const;
 const manyRows = { sequences: [[38, 40]], blockSize: 64 } as const;
 
-/** What is not a number stays in the rows and heads that see it. */
+/** A score that is not a number stays in the rows and heads that see its key. */
 const notFinite = () => [
   ...([fewRows, manyRows] as const).flatMap((rows) => {
     const [[count]] = rows.sequences;
     return [
       sample({ ...rows, name: `a NaN key, ${count} rows`, put: { k: { [key5]: Number.NaN } } }),
-      sample({ ...rows, name: `a NaN value, ${count} rows`, put: { v: { [key5]: Number.NaN } } }),
+      sample({ ...rows, name: `a NaN value, ${count} rows`, put: { v: { [key0]: Number.NaN } } }),
       sample({ ...rows, name: `a NaN query, ${count} rows`, put: { q: { [key5]: Number.NaN } } }),
       sample({ ...rows, name: `an infinite key, ${count} rows`, put: { k: { [key5]: Infinity } } }),
       sample({
@@ -94,7 +96,7 @@ const notFinite = () => [
         name: `in bf16: a NaN key and a NaN value, f16 cache, ${count} rows`,
         format: 'f16',
         attrs: { bf16: 1 },
-        put: { k: { [key5]: Number.NaN }, v: { [key5 + 16]: Number.NaN } },
+        put: { k: { [key5]: Number.NaN }, v: { [key0 + 16]: Number.NaN } },
       }),
     ];
   }),

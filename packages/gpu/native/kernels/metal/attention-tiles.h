@@ -60,6 +60,7 @@ FUNCTION float score_of(ScoreEight rule, float product, float key_scale, int key
   return sees ? score : -infinity();
 }
 
+// A NaN goes into the row's total alone: matrices of rows and of the diagonal would pass it to the rows beside.
 FUNCTION SeenRow weigh(SeenRow seen, ScoreEight rule, Shared<float> scores, Shared<float> key_scales, Shared<float> value_scales, Shared<float> factor) {
   float values[8], highest = seen.highest;
   UNROLL for (int j = 0; j < 8; j++) {
@@ -72,10 +73,11 @@ FUNCTION SeenRow weigh(SeenRow seen, ScoreEight rule, Shared<float> scores, Shar
   float total = 0;
   UNROLL for (int j = 0; j < 8; j++) {
     const float weight = exponential(values[j] - shift_of(highest));
-    total += weight;
-    scores[j] = weight * value_scales[j];
+    const float scaled = weight == 0 ? 0.0f : weight * value_scales[j];
+    total += is_nan(scaled) ? scaled : weight;
+    scores[j] = is_nan(scaled) ? 0.0f : scaled;
   }
-  if (lane() % 4 == 0) factor[0] = shrink;
+  if (lane() % 4 == 0) factor[0] = is_nan(shrink) ? 0.0f : shrink;
   return {highest, seen.total * shrink + total};
 }
 
