@@ -1,9 +1,8 @@
-import { badArgument } from './check.js';
-import type { AttributeRules } from './define-op.js';
+import { BackendError } from '../error.js';
 
 interface Rules {
   readonly name: string;
-  readonly attributes: AttributeRules;
+  readonly attributes: Readonly<Record<string, 'f32' | 'i32'>>;
 }
 
 /** The attributes that a plan carries: f32 in 32 bits, absent ones as 0. A definition and a kernel compute with these. */
@@ -26,5 +25,8 @@ export function needWholeAttributes(
 ): void {
   for (const name in rules)
     if (rules[name] === 'i32' && (given[name]! | 0) !== given[name])
-      throw badArgument(op, `${name} must be a whole number of 32 bits; got ${given[name]}`);
+      throw new BackendError(
+        'BAD_ARGUMENT',
+        `[${op}] ${name} must be a whole number of 32 bits; got ${given[name]}`,
+      );
 }

@@ -1,6 +1,5 @@
 import type { cacheDtypes } from '../kv/cache-row.js';
 import { changed, type ErrorSample, inCache, ints, normal, type Sample } from '../testing/samples.js';
-import type { AttentionAttributes } from './attention.js';
 
 interface Case {
   readonly name: string;
@@ -8,7 +7,7 @@ interface Case {
   /** Rows and keys of each sequence. */
   readonly sequences: readonly (readonly [rows: number, keys: number])[];
   readonly blockSize: number;
-  readonly attrs?: Partial<AttentionAttributes>;
+  readonly attrs?: Readonly<Partial<Record<'scale' | 'causal' | 'window' | 'softCap' | 'bf16', number>>>;
   readonly format?: (typeof cacheDtypes)[number];
   /** Standard deviation of q. */
   readonly deviation?: number;
