@@ -15,7 +15,7 @@ const runtimes = [
 
 const { source, output } = guideBlocks().find(({ name }) => name === 'README-1');
 const folder = linkedApplication();
-writeFileSync(join(folder, 'first.mjs'), source.replace('using model', 'const model')); // Node 20 has no `using`
+writeFileSync(join(folder, 'first.mjs'), source);
 for (const { command, args } of runtimes) {
   const version = spawnSync(command, ['--version'], { encoding: 'utf8' });
   const name = `${command} ${version.stdout?.split('\n')[0] ?? ''}`;

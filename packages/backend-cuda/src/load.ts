@@ -1,9 +1,18 @@
+import module from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { type Addon, loadBackendAddon } from '@quern/native-runtime';
 
 /** Bundlers that convert ESM to CommonJS leave `import.meta.url` empty; `__filename` exists then. */
 const from = import.meta.url ? fileURLToPath(import.meta.url) : __filename;
 
+const fromHere = module.createRequire(from);
+
+/** Literal names: tools that trace an application's files (Next, Vercel) find the binaries by them. */
+const prebuilt = {
+  'linux-x64-gnu': () => fromHere('@quern/backend-cuda-linux-x64-gnu'),
+  'linux-arm64-gnu': () => fromHere('@quern/backend-cuda-linux-arm64-gnu'),
+};
+
 /** Loads the native addon. Throws UNSUPPORTED, with all candidates tried, if no binary loads. */
 export const loadCudaAddon = (): Addon =>
-  loadBackendAddon({ backend: 'cuda', from, needs: 'CMake, a C++20 compiler and nvcc' });
+  loadBackendAddon({ backend: 'cuda', from, prebuilt, needs: 'CMake, a C++20 compiler and nvcc' });

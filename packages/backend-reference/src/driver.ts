@@ -35,6 +35,7 @@ export function referenceDriver(): KernelDriver {
   const manifest: Manifest = { ops: forEachOp(() => support) };
   return {
     name: 'reference',
+    contract: 2,
     profile: {
       kind: 'interpreter',
       name: `JavaScript on Node ${process.versions.node}`,

@@ -1,20 +1,6 @@
 #!/usr/bin/env node
-import { program } from './program.js';
-import { endOnBrokenOutput } from './terminal/broken-output.js';
-import { report, say } from './terminal/report.js';
+// Imports Quern's packages only inside `import()`: where their versions do not fit together, the import itself fails.
+import { sayUnfitting } from './unfitting.js';
 
-/** The event loop is empty but the work is pending: some backend's promise never settles. */
-function endUnsettled(): void {
-  say('quern: the work cannot end: a promise, perhaps of the backend, never settles (NEVER_SETTLES)');
-  process.exit(1);
-}
-
-endOnBrokenOutput();
-process.once('beforeExit', endUnsettled);
-try {
-  await program().parseAsync();
-} catch (error) {
-  report(error);
-} finally {
-  process.off('beforeExit', endUnsettled);
-}
+const command = await import('./start.js').catch(sayUnfitting);
+await command?.start();

@@ -1,11 +1,10 @@
 #!/usr/bin/env node
-import { program } from './program.js';
+import { sentenceOf } from './sentence-of.js';
 
 try {
+  const { program } = await import('./program.js'); // where versions of Quern's packages do not fit, this import fails
   await program().parseAsync();
 } catch (error) {
-  const coded = error instanceof Error && 'code' in error;
-  const text = coded ? `${error.message} (${error.code})` : error instanceof Error ? error.stack : error;
-  process.stderr.write(`quern-conformance: ${text}\n`);
+  process.stderr.write(`quern-conformance: ${sentenceOf(error)}\n`);
   process.exitCode = 1;
 }

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { type Backend, type Driver, driverOf } from '@quern/core';
+import { type Backend, type Driver, driverOf, needDriverContract } from '@quern/core';
 import { ConformanceError } from './error.js';
 
 export type CreateDriver = () => Promise<Driver>;
@@ -57,9 +57,12 @@ function factoryOf(module: string, exports: Exports, named: string | undefined):
 const isDriver = (made: unknown): made is Driver =>
   typeof made === 'object' && made !== null && 'manifest' in made && 'memory' in made;
 
-/** The driver itself, or the driver of a backend. */
+/** The driver itself, or the driver of a backend. @throws BackendError WRONG_CONTRACT */
 function asDriver(made: unknown, module: string): Driver {
-  if (isDriver(made)) return made;
+  if (isDriver(made)) {
+    needDriverContract(made);
+    return made;
+  }
   const driver = typeof made === 'object' && made !== null && driverOf(made as Backend);
   if (driver) return driver;
   throw bad(

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,9 +8,15 @@ const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const cli = at('../dist/cli.js');
 const reference = at('../../backend-reference');
 
-function command(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
+type Ended = Promise<{ code: number | null; stdout: string; stderr: string }>;
+
+function command(...args: string[]): Ended {
   if (!existsSync(cli)) throw new Error(`${cli} is missing: build it with nx build @quern/conformance`);
-  const child = spawn(process.execPath, [cli, ...args]);
+  return run(cli, ...args);
+}
+
+function run(...args: string[]): Ended {
+  const child = spawn(process.execPath, args);
   const [out, err]: [string[], string[]] = [[], []];
   child.stdout.on('data', (text) => out.push(String(text)));
   child.stderr.on('data', (text) => err.push(String(text)));
@@ -68,6 +74,39 @@ test('a failure gives exit code 1, and a report as JSON', async () => {
   const report = JSON.parse(stdout);
   expect(report.failed).toBeGreaterThan(0);
   expect(report.closeness).toMatchObject([{ op: 'add', format: 'f32', share: null }]); // tolerance 0
+}, 120_000);
+
+test.each([1, 3])(
+  'a driver for contract %i: what to update, as a sentence',
+  async (contract) => {
+    const text = `export const createDriver = () => ({ ...referenceDriver(), contract: ${contract} });`;
+    const { code, stderr } = await command(module(`contract-${contract}.mjs`, text), ...quick);
+    expect([code, stderr.trim().split('\n').length]).toEqual([1, 1]);
+    expect(stderr).toMatch(
+      /^quern-conformance: driver 'reference' was made for contract \d of @quern\/core.*: update .* \(WRONG_CONTRACT\)$/m,
+    );
+  },
+  120_000,
+);
+
+test('an older core lacks an export: a sentence, without a stack', async () => {
+  const modules = join(folder, 'apart/node_modules');
+  const own = join(modules, '@quern/conformance');
+  cpSync(at('../dist'), join(own, 'dist'), { recursive: true });
+  cpSync(at('../package.json'), join(own, 'package.json'));
+  mkdirSync(join(modules, '@quern/core'));
+  writeFileSync(
+    join(modules, '@quern/core/package.json'),
+    JSON.stringify({ name: '@quern/core', version: '0.0.1', type: 'module', exports: './index.js' }),
+  );
+  writeFileSync(join(modules, '@quern/core/index.js'), 'export const contractVersion = 2;');
+  symlinkSync(at('../node_modules/commander'), join(modules, 'commander'));
+  symlinkSync(at('../../quant'), join(modules, '@quern/quant'));
+  const { code, stderr } = await run(join(own, 'dist/cli.js'), reference);
+  expect([code, stderr.trim().split('\n').length]).toEqual([1, 1]);
+  expect(stderr).toMatch(
+    /'@quern\/core' does not provide an export named '\w+'\. Update all of them: npm install/,
+  );
 }, 120_000);
 
 test.each([

@@ -1,3 +1,4 @@
+import { needDriverContract } from './contract.js';
 import type { DeviceLinks, DeviceProfile } from './device-profile.js';
 import type { Driver, DriverCapabilities } from './driver.js';
 import { BackendError } from './error.js';
@@ -170,6 +171,7 @@ export function needDriver(driver: Driver): void {
   if (typeof driver !== 'object' || driver === null)
     throw new BackendError('BAD_DRIVER', `a driver must be an object; got ${show(driver)}`);
   needName(driver);
+  needDriverContract(driver);
   needProfile(driver);
   needMethods(driver);
   needCapabilities(driver);

@@ -75,6 +75,11 @@ export interface DriverCapabilities {
 export interface DriverBase {
   /** Short and stable: 'cpu', 'reference'. The value of `--backend`. */
   readonly name: string;
+  /**
+   * The version of the contract that the driver was written for: `contractVersion` of @quern/core on that day, as a
+   * number (`contract: 2`), not as the imported constant, which is always that of the installed core. Absent: 2.
+   */
+  readonly contract?: number;
   readonly profile: DeviceProfile;
   /** Measures the peak rates of the device, in about a second. Called only for benchmarks, when nothing runs. */
   measureCeilings?(): Promise<DeviceCeilings>;

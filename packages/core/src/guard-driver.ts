@@ -90,9 +90,10 @@ function guardKernels(guard: Guard, kernels: KernelDriver['kernels']): KernelDri
 /** A driver whose every failure is a QuernError. */
 export function guardDriver(driver: Driver): Driver {
   const guard = new Guard(driver.name);
-  const { name, profile, manifest, capabilities } = driver;
+  const { name, contract, profile, manifest, capabilities } = driver;
   const common: Omit<PlanDriver, 'executor'> = {
     name,
+    ...(contract !== undefined && { contract }),
     profile,
     manifest,
     ...(capabilities && { capabilities }),

@@ -1,3 +1,5 @@
+import './symbol-dispose.js';
+
 export * from './attention-config.js';
 export * from './backend.js';
 export * from './backend-plan.js';
@@ -52,6 +54,7 @@ export type { Phase, Progress, ProgressListener } from './progress.js';
 export * from './read-weight.js';
 export * from './record-op.js';
 export type { OperandValue } from './recorder.js';
+export * from './registered-backends.js';
 export * from './rope-frequencies.js';
 export { RunQueue } from './run-queue.js';
 export * from './step.js';

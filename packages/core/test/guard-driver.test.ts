@@ -138,7 +138,7 @@ test('the guard passes on every function of a driver', async () => {
   const io = { inputs, outputs, control: new Int32Array(1), fault: new Int32Array(2) };
   const driver: Required<PlanDriver> = {
     ...{ capabilities: {}, measureCeilings: reject, loadGptq: reject },
-    ...{ kernelRuns: () => ({}), kv, ...base, executor },
+    ...{ contract: contractVersion, kernelRuns: () => ({}), kv, ...base, executor },
   };
   const guarded = guardDriver(driver) as Required<PlanDriver>;
   const names = (object: object) => Object.keys(object).sort();
@@ -191,6 +191,39 @@ describe('the contract', () => {
     expect(() => needContract(other, 'quern-backend-x')).toThrow(
       expect.objectContaining({ code: 'WRONG_CONTRACT', message: expect.stringMatching(message) }),
     );
+  });
+});
+
+describe('the contract that a driver was written for', () => {
+  const stating = (contract: number | undefined) =>
+    spoilt((driver) => ({ ...driver, ...(contract !== undefined && { contract }) }));
+
+  test('is this one, or not stated', () => {
+    for (const contract of [contractVersion, undefined])
+      expect(stating(contract).contract).toBe(contractVersion);
+  });
+
+  test.each([
+    [
+      contractVersion - 1,
+      'WRONG_CONTRACT',
+      /^driver 'definitions' was made for contract .* update its package$/,
+    ],
+    [
+      contractVersion + 1,
+      'WRONG_CONTRACT',
+      /is newer than contract .* update @quern\/core, @quern\/models and/,
+    ],
+    [0.5, 'BAD_DRIVER', /contract must be a whole number above 0, .*; got 0\.5$/],
+  ])('%p is refused before anything else of the driver is looked at', (contract, code, message) => {
+    expect(() => stating(contract)).toThrow(
+      expect.objectContaining({ code, message: expect.stringMatching(message) }),
+    );
+  });
+
+  test('Quern’s own drivers state this one', async () => {
+    const { referenceDriver } = await import('@quern/backend-reference');
+    expect(referenceDriver().contract).toBe(contractVersion);
   });
 });
 

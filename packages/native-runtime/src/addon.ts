@@ -1,4 +1,4 @@
-import { createRequire } from 'node:module';
+import module from 'node:module';
 import {
   BackendError,
   type BackendErrorCode,
@@ -100,6 +100,12 @@ export function listDevices(addon: Addon, options: NativeOptions = {}): readonly
   return addon.listDevices(options, makeError);
 }
 
+/** A package, and how to load it; absent: `require` of its name. */
+export interface AddonCandidate {
+  readonly name: string;
+  readonly load?: (() => Addon) | undefined;
+}
+
 /** Where to look for a driver's binary. */
 export interface AddonPlaces {
   /** The driver's package, for error messages. */
@@ -107,7 +113,7 @@ export interface AddonPlaces {
   /** Path of the driver's module: the start of package resolution. */
   readonly from: string;
   /** Paths and packages, best first. A function: computed only if the earlier candidates fail. */
-  readonly candidates: readonly (string | (() => string))[];
+  readonly candidates: readonly (string | (() => string | AddonCandidate))[];
   /** Advice for the error message, one line each. */
   readonly help: readonly string[];
 }
@@ -136,14 +142,15 @@ const firstLine = (error: unknown): string =>
 
 /** Loads a native addon. Throws UNSUPPORTED, with all candidates tried, if no binary loads. */
 export function loadAddon({ packageName, from, candidates, help }: AddonPlaces): Addon {
-  const require = createRequire(from);
+  const require = module.createRequire(from);
   const tried: string[] = [];
   for (const each of candidates) {
     const candidate = typeof each === 'string' ? each : each();
+    const { name, load } = typeof candidate === 'string' ? { name: candidate, load: undefined } : candidate;
     try {
-      return require(candidate);
+      return load ? load() : require(name);
     } catch (error) {
-      tried.push(`  ${candidate}: ${firstLine(error)}`);
+      tried.push(`  ${name}: ${firstLine(error)}`);
     }
   }
   throw new BackendError(

@@ -1,5 +1,6 @@
 export {
   type Addon,
+  type AddonCandidate,
   type AddonPlaces,
   listDevices,
   loadAddon,

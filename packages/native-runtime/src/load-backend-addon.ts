@@ -6,6 +6,8 @@ export interface BackendPlaces {
   readonly backend: string;
   /** A file in the folder `dist` or `src` of the package. */
   readonly from: string;
+  /** Loads the package with the prebuilt binary, by platform. Absent: `require` of the package's usual name. */
+  readonly prebuilt?: Readonly<Record<string, () => Addon>>;
   /** What a build needs: 'CMake and a C++20 compiler'. */
   readonly needs: string;
 }
@@ -14,11 +16,14 @@ export interface BackendPlaces {
  * Loads the addon of a backend of Quern. QUERN_<BACKEND>_BINARY: only this file. Otherwise: the local build, then the
  * prebuilt binary. Throws UNSUPPORTED, with all candidates tried, if no binary loads.
  */
-export function loadBackendAddon({ backend, from, needs }: BackendPlaces): Addon {
+export function loadBackendAddon({ backend, from, prebuilt, needs }: BackendPlaces): Addon {
   const variable = `QUERN_${backend.toUpperCase()}_BINARY`;
   const [name, file] = [`@quern/backend-${backend}`, `backend_${backend}.node`];
   const forced = process.env[variable];
-  const usual = [resolve(from, '../../build/Release', file), () => `${name}-${platform()}`];
+  const usual = [
+    resolve(from, '../../build/Release', file),
+    () => ({ name: `${name}-${platform()}`, load: prebuilt?.[platform()] }),
+  ];
   return loadAddon({
     packageName: name,
     from,

@@ -131,6 +131,7 @@ export async function nativeDriver(addon: Addon, spec: NativeDriverSpec): Promis
   });
   return {
     name,
+    contract: 2, // of the addon's sources and this module together
     profile: { kind, ...spec.profile, ...profile },
     ...(ceilings && { measureCeilings: () => native.ceilings() }),
     freeMemory: () => native.freeMemory(),

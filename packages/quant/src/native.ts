@@ -1,4 +1,4 @@
-import { createRequire } from 'node:module';
+import module from 'node:module';
 import { resolve } from 'node:path';
 import { here } from './here.js';
 
@@ -39,13 +39,19 @@ export interface NativeSearch {
   ): void;
 }
 
-const require = createRequire(here);
+const fromHere = module.createRequire(here);
 const platform = `${process.platform}-${process.arch}${process.platform === 'linux' ? '-gnu' : ''}`;
 
+/** Literal names: tools that trace an application's files (Next, Vercel) find the binaries by them. */
+const prebuilt: Readonly<Record<string, () => Addon>> = {
+  'linux-x64-gnu': () => fromHere('@quern/quant-linux-x64-gnu'),
+  'linux-arm64-gnu': () => fromHere('@quern/quant-linux-arm64-gnu'),
+};
+
 /** Possible places of the addon: built here, or a package for this platform. */
-const candidates = [
-  resolve(here, '../../build/Release/quant.node'), // one level above dist/ and src/ alike
-  `@quern/quant-${platform}`,
+const candidates: readonly (() => Addon | undefined)[] = [
+  () => fromHere(resolve(here, '../../build/Release/quant.node')), // one level above dist/ and src/ alike
+  () => prebuilt[platform]?.(),
 ];
 
 /** One set of functions per instruction set of this machine. */
@@ -57,7 +63,7 @@ export interface Addon {
 function load(): Addon | undefined {
   for (const candidate of candidates)
     try {
-      return require(candidate);
+      return candidate();
     } catch {} // try the next; without an addon JavaScript encodes, and a notice says so
   return undefined;
 }

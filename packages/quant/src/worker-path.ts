@@ -1,20 +1,23 @@
 import { existsSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import module from 'node:module';
 import { dirname, resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { FileError } from './error.js';
-import { here } from './here.js';
+
+/** As here.ts. Tools that trace an application's files see paths only if all parts stand in one file. */
+const here = import.meta.url ? fileURLToPath(import.meta.url) : __filename;
 
 /**
  * Scripts of threads: always the built files, which Node can read. dist/ and src/ are both one folder above this
  * module.
  */
-export const encodeWorker = (): URL => script('encode-worker.js');
-export const decodeWorker = (): URL => script('decode-worker.js');
+export const encodeWorker = (): URL =>
+  script('encode-worker.js', resolve(here, '../../dist/encode-worker.js'));
+export const decodeWorker = (): URL =>
+  script('decode-worker.js', resolve(here, '../../dist/decode-worker.js'));
 
 /** In a bundle: the file in the installed package. Throws FileError NOT_FOUND. */
-function script(name: string): URL {
-  const own = resolve(here, '../../dist', name);
+function script(name: string, own: string): URL {
   const path = existsSync(own) ? own : installed(name);
   if (path !== undefined) return pathToFileURL(path);
   throw new FileError(
@@ -26,7 +29,7 @@ function script(name: string): URL {
 
 function installed(name: string): string | undefined {
   try {
-    const manifest = createRequire(here).resolve('@quern/quant/package.json');
+    const manifest = module.createRequire(here).resolve('@quern/quant/package.json');
     return resolve(dirname(manifest), 'dist', name);
   } catch {
     return undefined;

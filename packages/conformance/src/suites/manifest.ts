@@ -1,4 +1,4 @@
-import { coreOps, type Driver, defineBackend, fills, type Manifest } from '@quern/core';
+import { contractVersion, coreOps, type Driver, defineBackend, fills, type Manifest } from '@quern/core';
 import type { Case, Suite } from '../case.js';
 import { refusal } from '../values/refusal.js';
 
@@ -17,6 +17,22 @@ const refused = (name: string, alter: (driver: Driver) => Driver): Case => ({
   },
 });
 
+/** A driver that states the contract it was written for is refused under any other. */
+const statedContract = (driver: Driver): Case =>
+  driver.contract === undefined
+    ? {
+        suite,
+        name: 'the contract is stated',
+        notSupported: `the driver does not state the contract that it was written for; add contract: ${contractVersion}`,
+      }
+    : {
+        suite,
+        name: 'the contract is stated',
+        async run({ driver: own }) {
+          await refusal('WRONG_CONTRACT', () => defineBackend(changed(own, 'contract', contractVersion + 1)));
+        },
+      };
+
 function without(manifest: Manifest, op: string): unknown {
   const ops = Object.entries(manifest.ops).filter(([name]) => name !== op);
   return { ...manifest, ops: Object.fromEntries(ops) };
@@ -25,6 +41,7 @@ function without(manifest: Manifest, op: string): unknown {
 const requiredOps = Object.keys(coreOps).filter((op) => !(op in fills));
 
 export const manifest: Suite = ({ driver }) => [
+  statedContract(driver),
   ...requiredOps.map((op) =>
     refused(`a hole: no ${op}`, (d) => changed(d, 'manifest', without(d.manifest, op))),
   ),

@@ -1,4 +1,4 @@
-import { createRequire } from 'node:module';
+import module from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { here } from '../here.js';
 import { type Decoded, type DecodeJob, decodeInThread } from './decoder-thread.js';
@@ -26,8 +26,8 @@ export async function decodeWith(
   from: string,
   signal: AbortSignal | undefined,
 ): Promise<Decoded> {
-  const module = decoderModule(coding, from);
-  const job = { module, decoder: coding.decoder, pieces, maxSamples, ...(options && { options }) };
+  const url = decoderModule(coding, from);
+  const job = { module: url, decoder: coding.decoder, pieces, maxSamples, ...(options && { options }) };
   const answer = await decodeInThread(job, signal);
   if ('unusable' in answer)
     throw new AudioError(
@@ -46,7 +46,7 @@ export async function decodeWith(
 /** URL of the decoder package, resolved from this package. */
 function decoderModule(coding: Coding, from: string): string {
   try {
-    return pathToFileURL(createRequire(here).resolve(coding.package)).href;
+    return pathToFileURL(module.createRequire(here).resolve(coding.package)).href;
   } catch (cause) {
     throw new AudioError(
       'DECODER_MISSING',

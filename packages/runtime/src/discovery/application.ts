@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import module from 'node:module';
 import { dirname, join, resolve, sep } from 'node:path';
 import { here } from '../here.js';
 
@@ -15,6 +15,8 @@ export interface QuernField {
 
 interface Manifest {
   readonly name?: string;
+  readonly type?: string;
+  readonly exports?: unknown;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
   readonly devDependencies?: Readonly<Record<string, string>>;
@@ -105,8 +107,21 @@ function installedNames(folder: string): string[] {
  * The folder of an installed dependency, seen from a folder. Does not require the package to export its package.json.
  */
 function installedFolder(name: string, from: string): string | undefined {
-  const places = createRequire(join(from, 'package.json')).resolve.paths(name) ?? [];
-  return places.map((place) => join(place, name)).find((folder) => readManifest(folder) !== undefined);
+  const places = module.createRequire(join(from, 'package.json')).resolve.paths(name) ?? [];
+  const folders = places.map((place) => join(place, name));
+  return folders.find((folder) => readManifest(folder) !== undefined) ?? plugAndPlayFolder(name, from);
+}
+
+/** Part of the API of Yarn's Plug'n'Play, which has no node_modules. */
+interface PlugAndPlay {
+  resolveToUnqualified(name: string, from: string): string | null;
+}
+
+function plugAndPlayFolder(name: string, from: string): string | undefined {
+  if (!process.versions.pnp) return undefined;
+  const find: ((from: string) => PlugAndPlay | null) | undefined = Reflect.get(module, 'findPnpApi');
+  const issuer = join(from, sep);
+  return ifThere(() => find?.(issuer)?.resolveToUnqualified(name, issuer) ?? undefined);
 }
 
 /**

@@ -1,4 +1,13 @@
-import { checkArgument, checkOptions, type Precision, precisions, rules, type Schema } from '@quern/core';
+import {
+  checkArgument,
+  checkOptions,
+  type Precision,
+  precisions,
+  type RegisteredBackend,
+  registeredBackends,
+  rules,
+  type Schema,
+} from '@quern/core';
 import { badArgument, badOption, RuntimeError } from '../error.js';
 import { applicationFolders, quernPackages } from './application.js';
 import {
@@ -6,6 +15,7 @@ import {
   type CreateBackendOptions,
   type FailedBackend,
   isBackendPath,
+  type KnownBackend,
   type LoadedBackend,
   loadBackends,
   packageAt,
@@ -83,8 +93,21 @@ const chosenOf = ({
   ...(precision !== undefined && { precision }),
 });
 
-const declared = (resolveFrom: string | undefined) =>
-  quernPackages(resolveFrom).filter(({ quern }) => typeof quern.backend === 'string');
+/** Backends that the application imported ("@quern/backend-cpu/register"), then those of its dependencies. */
+function known(resolveFrom: string | undefined): KnownBackend[] {
+  const registered = resolveFrom === undefined ? registeredBackends().map(ofRegistered) : [];
+  const declared = quernPackages(resolveFrom).flatMap(({ name, folder, quern: { backend, auto } }) =>
+    typeof backend === 'string' ? { name, folder, module: backend, auto } : [],
+  );
+  return [...registered, ...declared.filter(({ name }) => registered.every((each) => each.name !== name))];
+}
+
+const ofRegistered = (registered: RegisteredBackend): KnownBackend => ({
+  name: registered.package,
+  auto: registered.auto,
+  createBackend: (options) => registered.createBackend(options),
+  ...(registered.devices && { devices: () => registered.devices!() }),
+});
 
 /** Best first: by measured FLOP rate, then by measured bandwidth. Failed candidates are last. */
 function rank(a: BackendCandidate, b: BackendCandidate): number {
@@ -109,9 +132,7 @@ export async function candidatesFor(caller: string, options: FindAllOptions): Pr
       'BAD_OPTION',
       "backendOptions belong to one backend: name it, as in backend: 'cpu'",
     );
-  const wanted = declared(options.resolveFrom).filter(
-    ({ quern }) => !options.automatic || quern.auto !== false,
-  );
+  const wanted = known(options.resolveFrom).filter(({ auto }) => !options.automatic || auto !== false);
   const candidates: BackendCandidate[] = [];
   for (const found of wanted) candidates.push(...(await loadBackends(found, chosenOf(options), 'all')));
   return candidates.sort(rank);
@@ -180,7 +201,7 @@ export async function findBackend(name: string, options: FindBackendsOptions = {
   if (isBackendPath(name)) return backendAt(name, options);
   needBackendName(name);
   const { base, choice } = splitDevice(name);
-  const packages = declared(options.resolveFrom);
+  const packages = known(options.resolveFrom);
   const likely = packages.filter((found) => isLikely(found.name, base));
   const seen: BackendCandidate[] = [];
   for (const found of [...likely, ...packages.filter((other) => !likely.includes(other))]) {
@@ -207,14 +228,19 @@ const published = ['cpu', 'cuda', 'metal', 'reference'];
 
 function notFound(name: string, seen: readonly BackendCandidate[], resolveFrom: string | undefined): string {
   const ours = published.find((own) => name === own || name === `@quern/backend-${own}`);
-  const advice = ours ? `To add it: npm install @quern/backend-${ours}` : howNamed;
+  const advice = ours ? `To add it: npm install @quern/backend-${ours}. ${howBundled(ours)}` : howNamed;
   return `there is no backend '${name}': ${showCandidates(seen, resolveFrom)}. ${advice}`;
 }
+
+/** Part of messages: what to do where package.json files or node_modules are not there. */
+export const howBundled = (name: string): string =>
+  `In a bundle or a traced deployment (Next's standalone), add the import @quern/backend-${name}/register, or pass an instance as backend: docs/guide/bundlers.md`;
 
 /** Part of messages: the candidates found. */
 export function showCandidates(seen: readonly BackendCandidate[], resolveFrom: string | undefined): string {
   const folders = applicationFolders(resolveFrom).join(', ') || (resolveFrom ?? process.cwd());
-  if (seen.length === 0) return `no package in the dependencies of ${folders} declares a backend`;
+  if (seen.length === 0)
+    return `no package in the dependencies of ${folders} declares a backend, and the program registers none`;
   const each = seen.map((candidate) =>
     candidate.backend
       ? `${candidate.name} (${candidate.package})`

@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
-import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { basename, dirname, isAbsolute, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import {
   type Backend,
   BackendError,
@@ -10,7 +10,8 @@ import {
   showValue,
 } from '@quern/core';
 import { codeOf, messageOf, RuntimeError } from '../error.js';
-import { type QuernPackage, readManifest } from './application.js';
+import { readManifest } from './application.js';
+import { importModule } from './import-module.js';
 
 /** Options of a package's `createBackend`: these, and the caller's `backendOptions`. */
 export interface CreateBackendOptions {
@@ -54,18 +55,31 @@ interface BackendModule {
   readonly devices?: () => Promise<readonly DeviceDescription[]>;
 }
 
+/** A package that declares a backend in its package.json. */
+export interface FoundBackend {
+  readonly name: string;
+  readonly folder: string;
+  /** Relative to the folder. */
+  readonly module: string;
+  /** false: 'auto' does not load it. */
+  readonly auto?: boolean | undefined;
+}
+
+/** Found through a package.json, or registered by an import of the application. */
+export type KnownBackend = FoundBackend | (Module & Pick<FoundBackend, 'name' | 'auto'>);
+
 /** The chosen devices of a package: one by its index, the first, or all. */
 export type DeviceChoice = number | 'first' | 'all';
 
 /** Loads the backends of a package, one per chosen device. Errors become failed candidates. */
 export async function loadBackends(
-  found: QuernPackage,
+  found: KnownBackend,
   options: CreateBackendOptions,
   choice: DeviceChoice,
 ): Promise<BackendCandidate[]> {
   let module: Module;
   try {
-    module = await moduleOf(found);
+    module = 'createBackend' in found ? found : await moduleOf(found);
   } catch (cause) {
     return [{ ...failed(found.name, cause), unloaded: true }];
   }
@@ -107,21 +121,16 @@ function withOption(choice: DeviceChoice, device: unknown): DeviceChoice {
   return device as number;
 }
 
-async function moduleOf({
-  folder,
-  quern,
-}: QuernPackage): Promise<Required<Pick<BackendModule, 'createBackend'>> & BackendModule> {
-  const loaded: BackendModule & { readonly default?: BackendModule } = await import(
-    pathToFileURL(join(folder, quern.backend!)).href
-  );
+async function moduleOf({ folder, module: file }: FoundBackend): Promise<Module> {
+  const loaded = (await importModule(folder, file)) as BackendModule & { readonly default?: BackendModule };
   const module = loaded.createBackend ? loaded : (loaded.default ?? loaded); // default export of a CommonJS module
   const { createBackend, devices } = module;
   if (typeof createBackend !== 'function')
-    throw new RuntimeError('BACKEND_FAILED', `${quern.backend} does not export createBackend`);
+    throw new RuntimeError('BACKEND_FAILED', `${file} does not export createBackend`);
   return { createBackend, ...(devices && { devices }) };
 }
 
-type Module = Awaited<ReturnType<typeof moduleOf>>;
+type Module = Required<Pick<BackendModule, 'createBackend'>> & BackendModule;
 
 /** The backend of a package without a device list: its only device has index 0. */
 async function loadOnly(
@@ -143,8 +152,15 @@ async function loadOne(
   try {
     return fitting(name, await createBackend(options), index);
   } catch (cause) {
-    return failed(name, cause);
+    return failed(name, outdated(name, cause));
   }
+}
+
+/** The error of a driver for another contract, which does not know its package: with the name of the package to update. */
+function outdated(name: string, cause: unknown): unknown {
+  if (!(cause instanceof BackendError && cause.code === 'WRONG_CONTRACT')) return cause;
+  const message = cause.message.replace(/update its package$/, `update ${name}`);
+  return new BackendError('WRONG_CONTRACT', message, { cause });
 }
 
 /** A package without a device on this machine: the error of `createBackend` says why. */
@@ -221,7 +237,7 @@ export const isBackendPath = (name: string): boolean =>
  * Relative to the working directory.
  * @throws RuntimeError BACKEND_NOT_FOUND
  */
-export function packageAt(path: string): { readonly found: QuernPackage; readonly choice: DeviceChoice } {
+export function packageAt(path: string): { readonly found: FoundBackend; readonly choice: DeviceChoice } {
   const { base, choice } = existsSync(placeOf(path))
     ? { base: path, choice: 'first' as const }
     : splitDevice(path);
@@ -230,14 +246,13 @@ export function packageAt(path: string): { readonly found: QuernPackage; readonl
 
 const placeOf = (path: string): string => (path.startsWith('file:') ? fileURLToPath(path) : resolve(path));
 
-function packageIn(place: string): QuernPackage {
+function packageIn(place: string): FoundBackend {
   const status = statSync(place, { throwIfNoEntry: false });
   const missing = (what: string) =>
     new RuntimeError('BACKEND_NOT_FOUND', `there is no backend at ${place}: ${what}`);
   if (!status) throw missing('there is no such file or folder');
-  if (!status.isDirectory())
-    return { name: place, folder: dirname(place), quern: { backend: basename(place) } };
+  if (!status.isDirectory()) return { name: place, folder: dirname(place), module: basename(place) };
   const { name = place, quern } = readManifest(place) ?? {};
-  if (typeof quern?.backend === 'string') return { name, folder: place, quern };
+  if (typeof quern?.backend === 'string') return { name, folder: place, module: quern.backend };
   throw missing('its package.json must say where, as in "quern": {"backend": "./dist/index.js"}');
 }

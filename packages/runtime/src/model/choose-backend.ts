@@ -5,6 +5,7 @@ import {
   findBackend,
   findBackends,
   goingOn,
+  howBundled,
   refusedChoice,
   showCandidates,
 } from '../discovery/find-backends.js';
@@ -68,7 +69,7 @@ async function noBackend(resolveFrom: string | undefined): Promise<RuntimeError>
   return new RuntimeError(
     'NO_BACKEND',
     `there is no backend to compute with: ${showCandidates(seen, resolveFrom)}${onRequest}. ` +
-      'To add the usual one: npm install @quern/backend-cpu',
+      `To add the usual one: npm install @quern/backend-cpu. ${howBundled('cpu')}`,
   );
 }
 

@@ -19,7 +19,11 @@ function installedModel(id: string, resolveFrom: string | undefined): string | u
 
 const isHubId = (id: string) => /^\w[\w.-]*\/[\w.-]+$/.test(id) && !/\.(gguf|safetensors|json)$/.test(id);
 
+const isDemo = (id: string) => /^(demo(-model)?|@quern\/demo-model)$/.test(id);
+
 function advice(id: string): string {
+  if (isDemo(id))
+    return "npm install @quern/demo-model brings it; in a bundle or a traced deployment (Next's standalone) give its path: demoModelPath of @quern/demo-model";
   if (!isHubId(id))
     return 'give a GGUF file, a folder with config.json and safetensors, or the name of an installed model package';
   const name = basename(id);

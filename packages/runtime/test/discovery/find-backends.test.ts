@@ -1,8 +1,16 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Backend } from '@quern/core';
+import { referenceDriver } from '@quern/backend-reference';
+import {
+  type Backend,
+  contractVersion,
+  defineBackend,
+  registerBackend,
+  registeredBackends,
+} from '@quern/core';
+import { commonJsForm } from '../../src/discovery/import-module.js';
 import { describeDevices, findBackend, findBackends, loadModel } from '../../src/index.js';
 import { backendPackage, brokenPackage, makeApplication, onRequest } from '../application.js';
 import { writeTinyModel } from '../tiny-model.js';
@@ -186,6 +194,133 @@ describe('a backend of another contract version', () => {
   });
 });
 
+describe('a driver for another contract', () => {
+  const made = backendPackage('made-for', { flops: 1, readBandwidth: 1 });
+  const stating = (contract: number) => {
+    const text = made.files!['index.mjs']!.replace('...driver,', `...driver, contract: ${contract},`);
+    return makeApplication({ 'quern-backend-made-for': { ...made, files: { 'index.mjs': text } } });
+  };
+
+  test.each([
+    [contractVersion - 1, 'update quern-backend-made-for'],
+    [contractVersion + 1, 'update @quern/core, @quern/models and @quern/runtime'],
+  ])('%p: WRONG_CONTRACT names what to update', async (contract, message) => {
+    const error = expect.stringMatching(
+      new RegExp(`^driver 'made-for' was made for contract.*: ${message}$`),
+    );
+    expect(await describeDevices({ resolveFrom: stating(contract) })).toEqual([
+      { package: 'quern-backend-made-for', error },
+    ]);
+    const resolveFrom = stating(contract);
+    expect(await findBackends({ resolveFrom })).toMatchObject([{ code: 'WRONG_CONTRACT', error }]);
+    await expect(findBackend('made-for', { resolveFrom })).rejects.toThrow(message);
+  });
+});
+
+describe('packages of Quern that do not fit together', () => {
+  const importing = (text: string) =>
+    makeApplication({
+      'quern-backend-x': { quern: { backend: './index.mjs' }, files: { 'index.mjs': text } },
+    });
+
+  test('an export that the installed core lacks', async () => {
+    const resolveFrom = importing(`import { notYetThere } from '@quern/core';`);
+    await expect(findBackend('x', { resolveFrom })).rejects.toMatchObject({
+      code: 'BACKEND_FAILED',
+      message: expect.stringMatching(
+        /quern-backend-x is installed .*@quern\/core.* has no export 'notYetThere', .*Update @quern\/core and this package/,
+      ),
+    });
+  });
+
+  test.each([
+    "Cannot find package '@quern/core' imported from /a/index.js",
+    "Could not find package '@quern/core' from referrer 'file:///a/index.js'", // Deno
+    "quern-backend-x tried to access @quern/core (a peer dependency) but it isn't provided by your application", // Yarn
+  ])('%s', async (message) => {
+    const resolveFrom = importing(`throw new Error(${JSON.stringify(message)});`);
+    await expect(findBackend('x', { resolveFrom })).rejects.toThrow(
+      /it needs @quern\/core beside it\. To add it: npm install @quern\/core/,
+    );
+  });
+});
+
+test('of a link the real file is imported: a second path is not a second copy', async () => {
+  const resolveFrom = makeApplication({});
+  const package_ = join(application(), 'node_modules', 'fast-by-others');
+  symlinkSync(package_, join(resolveFrom, 'linked'));
+  const { backend } = await findBackend(join(resolveFrom, 'linked'));
+  backend.dispose();
+  const { made } = await import(pathToFileURL(join(package_, 'index.mjs')).href);
+  expect(made).toEqual([backend]);
+});
+
+describe('a registered backend', () => {
+  const registered = (own: object = {}) => {
+    const createBackend = async (options: object) => {
+      const driver = referenceDriver();
+      const { threads = 1 }: { threads?: number } = options;
+      return defineBackend({
+        ...driver,
+        name: 'here',
+        profile: { ...driver.profile, flops: 1e18, threads },
+        ...own,
+      });
+    };
+    registerBackend({ package: '@mine/backend-here', createBackend });
+  };
+
+  test('is found by its name and its package, gets options, and auto takes it', async () => {
+    registered();
+    for (const name of ['here', '@mine/backend-here']) {
+      const { backend } = await findBackend(name, { threads: 3 });
+      expect([backend.name, backend.profile.threads]).toEqual(['here', 3]);
+      backend.dispose();
+    }
+    using model = await loadModel(await writeTinyModel());
+    expect(model.backend).toBe('here');
+  });
+
+  test('resolveFrom asks for the packages of one folder alone', async () => {
+    registered();
+    await expect(findBackend('here', { resolveFrom: makeApplication({}) })).rejects.toMatchObject({
+      code: 'BACKEND_NOT_FOUND',
+    });
+  });
+
+  test('every copy of core knows it; the last one of a package counts', () => {
+    registered();
+    const list: unknown = Reflect.get(globalThis, Symbol.for('@quern/core/registered-backends'));
+    expect(list).toBeInstanceOf(Map);
+    expect(registeredBackends().filter((each) => each.package === '@mine/backend-here')).toHaveLength(1);
+  });
+});
+
+describe('the CommonJS form of a module', () => {
+  const dual = {
+    exports: {
+      '.': {
+        import: { types: './dist/index.d.ts', default: './dist/index.js' },
+        require: { types: './dist/index.d.cts', default: './dist/index.cjs' },
+      },
+      './package.json': './package.json',
+    },
+  };
+  test.each([
+    ['of two builds', { type: 'module', ...dual }, './dist/index.js', './dist/index.cjs'],
+    ['another module of that package', { type: 'module', ...dual }, './dist/other.js', undefined],
+    ['ESM alone', { type: 'module', exports: './index.js' }, './index.js', undefined],
+    ['CommonJS alone', { exports: './index.js' }, './index.js', './index.js'],
+    ['without exports', { main: './index.js' }, './index.js', './index.js'],
+    ['by its ending', { type: 'module' }, './driver.cjs', './driver.cjs'],
+    ['ESM by its ending', {}, './driver.mjs', undefined],
+  ])('%s', (_name, manifest, module, form) => {
+    const folder = makeApplication({});
+    writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'x', ...manifest }));
+    expect(commonJsForm(folder, module)).toBe(form);
+  });
+});
+
 test('an installed backend that cannot be used: the reason', async () => {
   await expect(findBackend('broken', { resolveFrom: application() })).rejects.toMatchObject({
     code: 'BACKEND_FAILED',
@@ -280,7 +415,9 @@ describe('a backend that is used only if named', () => {
     const resolveFrom = makeApplication({ 'backend-definitions': definitions });
     await expect(loadModel(await writeTinyModel(), { resolveFrom })).rejects.toMatchObject({
       code: 'NO_BACKEND',
-      message: expect.stringMatching(/by name: backend: 'definitions'\. .*npm install @quern\/backend-cpu$/),
+      message: expect.stringMatching(
+        /by name: backend: 'definitions'\. .*npm install @quern\/backend-cpu\. In a bundle/,
+      ),
     });
     expect((await madeOf(resolveFrom)).every(({ disposed }) => disposed)).toBe(true);
   });

@@ -1,0 +1,22 @@
+import { program } from './program.js';
+import { endOnBrokenOutput } from './terminal/broken-output.js';
+import { report, say } from './terminal/report.js';
+
+/** The event loop is empty but the work is pending: some backend's promise never settles. */
+function endUnsettled(): void {
+  say('quern: the work cannot end: a promise, perhaps of the backend, never settles (NEVER_SETTLES)');
+  process.exit(1);
+}
+
+/** Runs the command of the process's arguments. */
+export async function start(): Promise<void> {
+  endOnBrokenOutput();
+  process.once('beforeExit', endUnsettled);
+  try {
+    await program().parseAsync();
+  } catch (error) {
+    report(error);
+  } finally {
+    process.off('beforeExit', endUnsettled);
+  }
+}

@@ -1,0 +1,13 @@
+/** How Node says that an import of one of our packages found no export, or not the package. */
+const unfitting = /'@quern\/[\w-]+' (does not provide an export|imported from)/;
+
+/** Says in a sentence that the packages of Quern beside `quern` do not fit; rethrows any other error. */
+export function sayUnfitting(error: unknown): undefined {
+  const text = error instanceof Error ? error.message : String(error);
+  if (!unfitting.test(text)) throw error;
+  process.stderr.write(
+    `quern: the installed packages of Quern do not fit together: ${text.split('\n')[0]}. ` +
+      'Update all of them: npm install quern@latest @quern/core@latest, and each @quern package of yours (VERSIONS_APART)\n',
+  );
+  process.exitCode = 1;
+}
