@@ -1,7 +1,8 @@
 // Packs every package as for publishing, with this machine's binaries, and checks the contents.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
+import { peerRange } from '../set-peers.mjs';
 import { packageManager, root } from '../setup.mjs';
 
 const run = (command, args) =>
@@ -18,8 +19,26 @@ const notPrivate = readdirSync(join(root, 'packages')).flatMap((folder) => {
   return manifest.private ? ['--filter', `!${manifest.name}`] : [];
 });
 
-/** Packs all packages into a folder. */
+/** Declarations that package.json promises and the build has not made, as after `npm start`. */
+function missingDeclarations() {
+  const folders = readdirSync(join(root, 'packages')).map((name) => join(root, 'packages', name));
+  return folders.flatMap((folder) => {
+    const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+    const promised =
+      JSON.stringify([manifest.types, manifest.exports]).match(/\.\/dist\/[^"]+\.d\.c?ts/g) ?? [];
+    return manifest.private
+      ? []
+      : promised.map((path) => join(folder, path)).filter((path) => !existsSync(path));
+  });
+}
+
+/** Packs all packages into a folder. Throws where the build made no declarations. */
 export function packAll(folder) {
+  const [missing, ...others] = missingDeclarations();
+  if (missing !== undefined)
+    throw new Error(
+      `${missing} and ${others.length} more declarations are missing: build with them first, as \`npm run pack\` does`,
+    );
   spawnSync(process.execPath, ['tools/stage-prebuilds.mjs'], {
     cwd: root,
     stdio: ['ignore', 'ignore', 'inherit'],
@@ -74,6 +93,11 @@ export function contentFaults(folder, file) {
     ...['preinstall', 'install', 'postinstall']
       .filter((script) => manifest.scripts?.[script])
       .map((script) => `has the install script ${script}`),
+    ...Object.entries(manifest.peerDependencies ?? {})
+      .filter(([name, range]) => name.startsWith('@quern/') && range !== peerRange(name))
+      .map(
+        ([name, range]) => `its peer ${name} is ${range}, not ${peerRange(name)}: node tools/set-peers.mjs`,
+      ),
     ...(JSON.stringify(manifest).includes('workspace:') ? ['has a version of the workspace'] : []),
   ];
 }

@@ -13,6 +13,7 @@ import { hasKernels } from '../has-kernels.mjs';
 import { packageManager, root } from '../setup.mjs';
 import { contentFaults, foreignSources, linkFaults, packAll } from './pack.mjs';
 import { serve } from './registry.mjs';
+import { checkSetups } from './setups.mjs';
 import { compileFaults, compileWays, exportFaults, publintFaults } from './types.mjs';
 
 const { build } = createRequire(createRequire(join(root, 'package.json')).resolve('tsup'))('esbuild');
@@ -407,6 +408,10 @@ async function main() {
     await checkGuide();
     await checkDiscovery(registry.origin);
     await checkPnpm(registry.origin);
+    await checkSetups(
+      { app, work, home: process.env.HOME ?? home, run, npmInstall, origin: registry.origin },
+      { attempt, expectText, all: process.argv.includes('--setups') },
+    );
     await checkNativeDriver(registry.origin);
   } finally {
     registry.close();

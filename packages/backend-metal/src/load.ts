@@ -1,16 +1,22 @@
-import module from 'node:module';
+import nodeModule from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { type Addon, loadBackendAddon } from '@quern/native-runtime';
 
 /** Bundlers that convert ESM to CommonJS leave `import.meta.url` empty; `__filename` exists then. */
 const from = import.meta.url ? fileURLToPath(import.meta.url) : __filename;
 
-const fromHere = module.createRequire(from);
+/**
+ * Tools that trace an application's files (Next, Vercel) find the binaries by `module.createRequire` and literal names.
+ * webpack leaves it alone in this form.
+ */
+function prebuiltOf(module: typeof nodeModule) {
+  const fromHere = module.createRequire(from);
+  return {
+    'darwin-arm64': () => fromHere('@quern/backend-metal-darwin-arm64'),
+  };
+}
 
-/** Literal names: tools that trace an application's files (Next, Vercel) find the binaries by them. */
-const prebuilt = {
-  'darwin-arm64': () => fromHere('@quern/backend-metal-darwin-arm64'),
-};
+const prebuilt = prebuiltOf(nodeModule);
 
 /** Loads the native addon. Throws UNSUPPORTED, with all candidates tried, if no binary loads. */
 export const loadMetalAddon = (): Addon =>

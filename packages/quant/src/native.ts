@@ -1,4 +1,4 @@
-import module from 'node:module';
+import nodeModule from 'node:module';
 import { resolve } from 'node:path';
 import { here } from './here.js';
 
@@ -39,20 +39,23 @@ export interface NativeSearch {
   ): void;
 }
 
-const fromHere = module.createRequire(here);
 const platform = `${process.platform}-${process.arch}${process.platform === 'linux' ? '-gnu' : ''}`;
 
-/** Literal names: tools that trace an application's files (Next, Vercel) find the binaries by them. */
-const prebuilt: Readonly<Record<string, () => Addon>> = {
-  'linux-x64-gnu': () => fromHere('@quern/quant-linux-x64-gnu'),
-  'linux-arm64-gnu': () => fromHere('@quern/quant-linux-arm64-gnu'),
-};
-
-/** Possible places of the addon: built here, or a package for this platform. */
-const candidates: readonly (() => Addon | undefined)[] = [
-  () => fromHere(resolve(here, '../../build/Release/quant.node')), // one level above dist/ and src/ alike
-  () => prebuilt[platform]?.(),
-];
+/**
+ * Possible places of the addon: built here, or a package for this platform. Tools that trace an application's files
+ * (Next, Vercel) find the packages by `module.createRequire` and literal names; webpack leaves it alone in this form.
+ */
+function candidatesOf(module: typeof nodeModule): readonly (() => Addon | undefined)[] {
+  const fromHere = module.createRequire(here);
+  const prebuilt: Readonly<Record<string, () => Addon>> = {
+    'linux-x64-gnu': () => fromHere('@quern/quant-linux-x64-gnu'),
+    'linux-arm64-gnu': () => fromHere('@quern/quant-linux-arm64-gnu'),
+  };
+  return [
+    () => fromHere(resolve(here, '../../build/Release/quant.node')), // one level above dist/ and src/ alike
+    () => prebuilt[platform]?.(),
+  ];
+}
 
 /** One set of functions per instruction set of this machine. */
 export interface Addon {
@@ -61,7 +64,7 @@ export interface Addon {
 }
 
 function load(): Addon | undefined {
-  for (const candidate of candidates)
+  for (const candidate of candidatesOf(nodeModule))
     try {
       return candidate();
     } catch {} // try the next; without an addon JavaScript encodes, and a notice says so
