@@ -1,5 +1,5 @@
-/** How Node says that an import of one of our packages found no export, or not the package. */
-const unfitting = /'@quern\/[\w-]+' (does not provide an export|imported from)/;
+/** How Node says that an import of one of our packages found no export, no module, or not the package. */
+const unfitting = /'@quern\/[\w-]+' (does not provide an export|imported from)|subpath .*@quern/;
 
 /** Says in a sentence that the packages of Quern beside `quern` do not fit; rethrows any other error. */
 export function sayUnfitting(error: unknown): undefined {

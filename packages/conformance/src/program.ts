@@ -1,8 +1,9 @@
 import { createRequire } from 'node:module';
+import { BackendError } from '@quern/core';
 import { Command, InvalidArgumentError } from 'commander';
 import { knownCodecs } from './codecs.js';
 import type { ConformanceOptions, Result } from './conformance-options.js';
-import { loadDriver } from './load-driver.js';
+import { type CreateDriver, loadDriver } from './load-driver.js';
 import { formatReport } from './report.js';
 import { runConformance } from './run.js';
 import { suites } from './suites/index.js';
@@ -47,8 +48,18 @@ function partOf({ only, cases, seed, verbose }: Flags): Omit<ConformanceOptions,
   };
 }
 
+/** @throws BackendError WRONG_CONTRACT: no case could run. Other faults of the driver are results of the kit. */
+async function needFitting(createDriver: CreateDriver): Promise<void> {
+  try {
+    (await createDriver()).dispose();
+  } catch (error) {
+    if (error instanceof BackendError && error.code === 'WRONG_CONTRACT') throw error;
+  }
+}
+
 async function run(target: string, flags: Flags): Promise<void> {
   const createDriver = await loadDriver(target, flags.export);
+  await needFitting(createDriver);
   const report = await runConformance({ createDriver, ...partOf(flags) });
   process.stdout.write(`${flags.json ? JSON.stringify(report) : formatReport(report)}\n`);
   process.exitCode = report.failed === 0 ? 0 : 1;

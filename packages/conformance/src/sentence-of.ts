@@ -1,5 +1,5 @@
-/** How Node says that an import of one of our packages found no export, or not the package. */
-const unfitting = /'@quern\/[\w-]+' (does not provide an export|imported from)/;
+/** How Node says that an import of one of our packages found no export, no module, or not the package. */
+const unfitting = /'@quern\/[\w-]+' (does not provide an export|imported from)|subpath .*@quern/;
 
 /** An error as a sentence; the stack only of an unforeseen one. */
 export function sentenceOf(error: unknown): string {

@@ -97,7 +97,12 @@ test('an older core lacks an export: a sentence, without a stack', async () => {
   mkdirSync(join(modules, '@quern/core'));
   writeFileSync(
     join(modules, '@quern/core/package.json'),
-    JSON.stringify({ name: '@quern/core', version: '0.0.1', type: 'module', exports: './index.js' }),
+    JSON.stringify({
+      name: '@quern/core',
+      version: '0.0.1',
+      type: 'module',
+      exports: { '.': './index.js', './testing': './index.js' },
+    }),
   );
   writeFileSync(join(modules, '@quern/core/index.js'), 'export const contractVersion = 2;');
   symlinkSync(at('../node_modules/commander'), join(modules, 'commander'));
