@@ -29,7 +29,7 @@ async function realms({ app, run }) {
 async function jest({ app, run }) {
   cpSync(join(files, 'jest.test.cjs'), join(app, 'jest.test.cjs'));
   const config = JSON.stringify({ rootDir: app, testMatch: ['**/jest.test.cjs'], transform: {} });
-  const bin = createRequire(join(root, 'package.json')).resolve('jest/bin/jest.js');
+  const bin = join(root, 'node_modules/jest/bin/jest.js');
   const { stderr } = await run(process.execPath, [bin, '--config', config]);
   return { stdout: stderr.includes('✓ the demo model writes') ? ', in the little' : stderr };
 }
