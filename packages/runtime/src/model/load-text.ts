@@ -8,8 +8,8 @@ import {
   chatTemplateFromHuggingFace,
   type LoadTemplateOptions,
 } from '../chat/index.js';
-import { loadTokenizerFromGguf, type Tokenizer, tokenizerFromHuggingFace } from '../tokenizer/index.js';
 import { giveNotice } from '../notice.js';
+import { loadTokenizerFromGguf, type Tokenizer, tokenizerFromHuggingFace } from '../tokenizer/index.js';
 
 /** The model's tokenizer; undefined where the model has no vocabulary. @throws TokenizerError */
 export async function loadTokenizer(file: ModelFile | EncoderFile): Promise<Tokenizer | undefined> {
