@@ -21,7 +21,7 @@ export interface LengthFlags {
 }
 
 /** What happens to long texts. */
-export const lengthOptions = ({ maxTokens, truncate }: LengthFlags): TextsOptions => ({
+export const lengthOptions = ({ maxTokens, truncate }: LengthFlags): Pick<TextsOptions, 'maxTokens' | 'truncate'> => ({
   ...(maxTokens !== undefined && { maxTokens }),
   ...(truncate && { truncate }),
 });

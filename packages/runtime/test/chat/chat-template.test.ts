@@ -127,7 +127,7 @@ describe('the template language', () => {
 
 describe('calls in history', () => {
   const written = (template: ChatTemplate, args: unknown) => {
-    const call = { id: 'abcdef123', type: 'function', function: { name: 'f', arguments: args } };
+    const call = { id: 'abcdef123', type: 'function', function: { name: 'f', arguments: args as object } };
     return template.render([
       { role: 'user', content: 'Go' },
       { role: 'assistant', content: null, tool_calls: [call] },

@@ -123,7 +123,7 @@ function fromBlocks(role: string, content: string | Blocks): ChatMessage[] {
 const toCall = ({ id, name, input }: z.output<typeof toolUse>) => ({
   id,
   type: 'function',
-  function: { name, arguments: stringifyJson(input) },
+  function: { name, arguments: stringifyJson(input) ?? '{}' },
 });
 
 const choices = { auto: 'auto', any: 'required', none: 'none' } as const;
