@@ -41,7 +41,15 @@ async function webpack({ app, work, run, npmInstall, origin }) {
   const pack = createRequire(join(folder, 'package.json'))('webpack');
   cpSync(join(files, 'traced.mjs'), join(app, 'traced.mjs'));
   const output = { path: join(folder, 'out'), filename: 'bundle.mjs', module: true, chunkFormat: 'module' };
-  const options = { mode: 'production', target: 'node20', context: app, entry: './traced.mjs', output };
+  const optimization = { minimize: false };
+  const options = {
+    mode: 'production',
+    target: 'node20',
+    context: app,
+    entry: './traced.mjs',
+    output,
+    optimization,
+  };
   const stats = await new Promise((resolve, reject) =>
     pack({ ...options, experiments: { outputModule: true } }, (error, made) =>
       error ? reject(error) : resolve(made),
