@@ -107,6 +107,7 @@ async function plugAndPlay({ work, run, npmInstall, origin }) {
     join(folder, '.yarnrc.yml'),
     `npmRegistryServer: "${origin}"\nunsafeHttpWhitelist: ["127.0.0.1"]\nenableGlobalCache: false\nenableTelemetry: false\n`,
   );
+  writeFileSync(join(folder, 'yarn.lock'), ''); // a project of its own
   await run(process.execPath, [yarn, 'install'], {
     cwd: folder,
     env: { YARN_ENABLE_IMMUTABLE_INSTALLS: 'false' },

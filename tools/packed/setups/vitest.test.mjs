@@ -7,4 +7,4 @@ test('the demo model writes', async () => {
   const { text } = await model.generate('Once upon a time', { maxTokens: 4, temperature: 0 }).result;
   model.dispose();
   expect(text).toMatch(/\w/);
-});
+}, 120_000);
