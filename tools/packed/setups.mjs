@@ -105,7 +105,7 @@ async function plugAndPlay({ work, run, npmInstall, origin }) {
   const folder = project(work, 'yarn4', { copied: ['story.mjs'], manifest });
   writeFileSync(
     join(folder, '.yarnrc.yml'),
-    `npmRegistryServer: "${origin}"\nunsafeHttpWhitelist: ["127.0.0.1"]\nenableGlobalCache: false\nenableTelemetry: false\n`,
+    `npmRegistryServer: "${origin}"\nunsafeHttpWhitelist: ["127.0.0.1"]\nenableGlobalCache: false\nenableTelemetry: false\nnpmMinimalAgeGate: 0\n`,
   );
   writeFileSync(join(folder, 'yarn.lock'), ''); // a project of its own
   await run(process.execPath, [yarn, 'install'], {
