@@ -108,10 +108,12 @@ async function plugAndPlay({ work, run, npmInstall, origin }) {
     `npmRegistryServer: "${origin}"\nunsafeHttpWhitelist: ["127.0.0.1"]\nenableGlobalCache: false\nenableTelemetry: false\nnpmMinimalAgeGate: 0\n`,
   );
   writeFileSync(join(folder, 'yarn.lock'), ''); // a project of its own
-  await run(process.execPath, [yarn, 'install'], {
-    cwd: folder,
-    env: { YARN_ENABLE_IMMUTABLE_INSTALLS: 'false' },
-  });
+  const { NODE_EXTRA_CA_CERTS: authorities = '' } = process.env;
+  const env = {
+    YARN_ENABLE_IMMUTABLE_INSTALLS: 'false',
+    ...(authorities && { YARN_HTTPS_CA_FILE_PATH: authorities }),
+  };
+  await run(process.execPath, [yarn, 'install'], { cwd: folder, env });
   return run(process.execPath, [yarn, 'node', 'story.mjs'], { cwd: folder });
 }
 
