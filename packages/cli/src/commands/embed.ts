@@ -21,7 +21,10 @@ export interface LengthFlags {
 }
 
 /** What happens to long texts. */
-export const lengthOptions = ({ maxTokens, truncate }: LengthFlags): Pick<TextsOptions, 'maxTokens' | 'truncate'> => ({
+export const lengthOptions = ({
+  maxTokens,
+  truncate,
+}: LengthFlags): Pick<TextsOptions, 'maxTokens' | 'truncate'> => ({
   ...(maxTokens !== undefined && { maxTokens }),
   ...(truncate && { truncate }),
 });
