@@ -97,7 +97,7 @@ test.each([
 ])('%s %s is refused; the error names the option', async (option, value) => {
   const { code, stderr } = await quern(['run', 'demo', '-p', 'x', option, value]);
   expect(code).toBe(1);
-  expect(stderr).toMatch(new RegExp(`option '.*${option} .*' argument '${value}' is invalid`));
+  expect(stderr).toMatch(new RegExp(`option '.*${option}\\b.*' argument '${value}' is invalid`));
 });
 
 test('bench --make does not overwrite a file without --force', async () => {

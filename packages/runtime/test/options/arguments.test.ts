@@ -265,6 +265,9 @@ describe.each(Object.keys(calls))('%s', (name) => {
 
 /** Exports that users do not call (the runtime makes them), and isMixName, which accepts anything. */
 const noCalls = [
+  'JsonNumber',
+  'parseJson',
+  'stringifyJson',
   'isMixName',
   'ChatTemplate',
   'Model',
@@ -313,8 +316,8 @@ test.each([
     'stats',
     'saveCache',
     'embedJob',
+    'limitOf',
     'job',
-    'tokensOf',
     'prefixOf',
     'idsOf',
     'fragments',
