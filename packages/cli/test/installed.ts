@@ -8,7 +8,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const packages = fileURLToPath(new URL('../../', import.meta.url));
@@ -23,6 +23,17 @@ function copyBuilt(folder: string, home: string): void {
   cpSync(join(packages, folder, 'dist'), join(home, 'dist'), { recursive: true });
 }
 
+/** Names of a package's dependencies outside of this repository. */
+function foreignDependencies(folder: string): string[] {
+  const { dependencies } = JSON.parse(readFileSync(join(packages, folder, 'package.json'), 'utf8'));
+  return Object.keys(dependencies).filter((name) => !name.startsWith('@quern/'));
+}
+
+function link(target: string, modules: string, name: string): void {
+  mkdirSync(dirname(join(modules, name)), { recursive: true });
+  symlinkSync(target, join(modules, name));
+}
+
 /** The command as npm installs it, with its dependencies only: without @quern/backend-reference, and without `leftOut`. */
 export function installCommand(leftOut: readonly string[] = []): {
   readonly folder: string;
@@ -35,11 +46,8 @@ export function installCommand(leftOut: readonly string[] = []): {
   const all = ['backend-cpu', 'conformance', 'core', 'demo-model', 'grammar', 'models', 'quant', 'server'];
   for (const name of all.filter((each) => !leftOut.includes(each)))
     symlinkSync(join(packages, name), join(modules, '@quern', name));
-  for (const path of [
-    'cli/node_modules/cli-progress',
-    'cli/node_modules/commander',
-    'runtime/node_modules/oniguruma-to-es',
-  ])
-    symlinkSync(join(packages, path), join(modules, path.slice(path.lastIndexOf('/') + 1)));
+  for (const from of ['cli', 'runtime'])
+    for (const name of foreignDependencies(from))
+      link(join(packages, from, 'node_modules', name), modules, name);
   return { folder, script: join(modules, 'quern/dist/cli.js') };
 }
