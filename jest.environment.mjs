@@ -25,6 +25,9 @@ const shared = [
   'BigUint64Array',
 ];
 
+/** Where jest-circus looks for the time of a test; `testTimeout` of a project is not read. */
+const timeout = Symbol.for('TEST_TIMEOUT_SYMBOL');
+
 /** Sets or removes a variable that native code sees: a test's process.env is a copy. */
 function setNativeEnvironment(name, value) {
   if (value === undefined) delete process.env[name];
@@ -35,6 +38,7 @@ export default class extends TestEnvironment {
   constructor(config, context) {
     super(config, context);
     for (const name of shared) this.global[name] = globalThis[name];
+    this.global[timeout] = 120_000; // ms; busy machines are slow
     this.global.setNativeEnvironment = setNativeEnvironment;
   }
 

@@ -14,9 +14,8 @@ function once(args, env) {
   const folder = mkdtempSync(join(tmpdir(), 'quern-test-'));
   const outputFile = join(folder, 'results.json');
   const jest = ['node_modules/jest/bin/jest.js', '--json', `--outputFile=${outputFile}`];
-  const timeout = '--testTimeout=120000'; // busy machines are slow
   const node = ['--experimental-vm-modules', '--no-warnings'];
-  const { status } = run(process.execPath, [...node, ...jest, timeout, ...args], { mayFail: true, env });
+  const { status } = run(process.execPath, [...node, ...jest, ...args], { mayFail: true, env });
   const results = existsSync(outputFile) ? JSON.parse(readFileSync(outputFile)) : undefined;
   rmSync(folder, { recursive: true });
   return { status, results };

@@ -62,7 +62,7 @@ test('an installation without a backend', async () => {
     const { code, stdout, stderr } = await quern(['inspect', 'demo'], '', { script, cwd: folder });
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toMatch(
-      /^ {2}plan: none here: there is no backend to compute with: .* npm install @quern\/backend-cpu \(NO_BACKEND\)$/m,
+      /^ {2}plan: none here: there is no backend to compute with: .* npm install @quern\/backend-cpu\. .*\(NO_BACKEND\)$/m,
     );
     expect(stdout).toContain('general.architecture = "llama"');
   } finally {
