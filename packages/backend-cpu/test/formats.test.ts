@@ -2,7 +2,15 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Backend, defineBackend, denseFormats, f32ToF16, type Precision, precisions } from '@quern/core';
+import {
+  type Backend,
+  defineBackend,
+  denseFormats,
+  f32ToF16,
+  type HostArray,
+  type Precision,
+  precisions,
+} from '@quern/core';
 import { normal } from '@quern/core/testing';
 import {
   byteLength,
@@ -118,9 +126,9 @@ function knownProducts(format: GgufFormat, T: number, floats: Float32Array): Pro
 }
 
 /** The largest error of a product, as a share of what is allowed. */
-function worstShare(y: Float32Array, { sums, magnitudes }: Products, rounding: Float64Array | undefined) {
+function worstShare(y: HostArray, { sums, magnitudes }: Products, rounding: Float64Array | undefined) {
   let worst = 0;
-  y.forEach((value, i) => {
+  Array.from(y).forEach((value, i) => {
     const allowed = 1e-7 + 2e-6 * magnitudes[i]! + 1.001 * (rounding?.[i] ?? 0);
     worst = Math.max(worst, Math.abs(value - sums[i]!) / allowed);
     if (Number.isNaN(value)) worst = Infinity;
