@@ -29,11 +29,16 @@ function processorSeconds() {
   return (Number(fields[13]) + Number(fields[14])) / 100;
 }
 
-/** Runs a part. */
+/** Runs a part. One that throws counts as a failure; the lane goes on. */
 export function timed(found, name, act) {
   console.log(`── ${name}`);
   const [start, used] = [Date.now(), processorSeconds()];
-  act();
+  try {
+    act();
+  } catch (error) {
+    found.counts.failed++;
+    found.failures.push(`${name}: ${error.message}`);
+  }
   found.times[name] = [(Date.now() - start) / 1000, processorSeconds() - used];
 }
 

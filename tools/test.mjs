@@ -5,11 +5,21 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { jest, printSlowest } from './jest.mjs';
 import { add, leave, nothing, startSide, timed } from './lanes.mjs';
-import { build, prepare, root, run } from './setup.mjs';
+import { build, prepare, root, run as start } from './setup.mjs';
 
 const all = process.argv.includes('--all');
 const jestArguments = process.argv.slice(2).filter((argument) => argument !== '--all');
 const nativeTest = (name) => join(root, 'packages/backend-cpu/native/test', name);
+
+/** Runs a command. @throws Error with the end of its output, if there is any here */
+function run(command, args, options) {
+  const result = start(command, args, { ...options, mayFail: true });
+  if (result.status === 0 || options?.mayFail) return result;
+  const output = `${result.stdout ?? ''}${result.stderr ?? ''}`.trim();
+  if (output !== '') console.log(output);
+  const end = output.split('\n').slice(-40).join('\n');
+  throw new Error(`${[command, ...args].join(' ')} ended with ${result.status}\n${end}`);
+}
 
 const node = (...args) => run(process.execPath, args);
 /** Failures are in words, and printed again at the end: the tail of a log is what is kept of it. */

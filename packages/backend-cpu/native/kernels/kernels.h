@@ -36,7 +36,7 @@ struct Attend {
   int32_t block_size, kv_heads, group, head_dim;
   int32_t kv_head, heads;     // first kv head and number of kv heads; attend_many: heads = 1
   int32_t rows, position;     // position: of the first row, in the sequence
-  int32_t first_key, end_key; // the row at position p sees keys [p - window + 1, p] of [first_key, end_key); no keys: y = 0
+  int32_t first_key, end_key; // the row at position p sees keys [p - window + 1, p] of [first_key, end_key): at least one, in one of its parts
   int32_t window;             // 0: all earlier keys
   bool causal;                // false: later keys too
   float scale, soft_cap;      // soft_cap 0: off
