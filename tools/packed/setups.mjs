@@ -83,6 +83,7 @@ async function yarn1({ work, run, npmInstall, origin }) {
   writeFileSync(join(folder, '.yarnrc'), `registry "${origin}"\n`);
   await run(join(tool, 'node_modules/.bin/yarn'), ['install', '--no-lockfile', '--ignore-scripts'], {
     cwd: folder,
+    env: { YARN_CACHE_FOLDER: join(folder, 'cache') }, // the machine's may hold other packages of these versions
   });
   return run(process.execPath, ['story.mjs'], { cwd: folder });
 }

@@ -284,7 +284,7 @@ describe('compressed', () => {
   test('WebM without sizes, as browsers record; cut off, its whole blocks are read', async () => {
     const [bytes, read] = [liveWebm(), await readSamples(file('webm'))];
     expect(await readSamples(bytes)).toEqual(read);
-    for (let length = 0; length < bytes.length; length += exhaustive ? 1 : 199) {
+    for (let length = 0; length < bytes.length; length += exhaustive ? 37 : 199) {
       const part = await readSamples(bytes.subarray(0, length)).catch((error: unknown) => error);
       if (part instanceof Float32Array) expect(part.length).toBeLessThanOrEqual(read.length);
       else expect(part).toBeInstanceOf(AudioError);
