@@ -91,7 +91,7 @@ function embedLines(path: string, { lines, tokens, flags, signal }: EmbedRequest
       return i === 0 || left >= 0;
     });
     const bar = progressBar();
-    return model.embed(some, { signal, onProgress: bar.update }).finally(bar.stop);
+    return model.embed(some, { signal, onProgress: bar.update, truncate: true }).finally(bar.stop);
   });
 }
 

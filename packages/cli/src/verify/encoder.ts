@@ -20,7 +20,7 @@ export async function embedAll(
   using model = await loadEmbedder(path, { backend, signal, onNotice: say });
   const rows: Float32Array[] = [];
   for (const part of together ? [texts] : texts.map((text) => [text])) {
-    const { values, dimensions } = await model.embed(part, { signal });
+    const { values, dimensions } = await model.embed(part, { signal, truncate: true });
     part.forEach((_, i) => rows.push(values.slice(i * dimensions, (i + 1) * dimensions)));
   }
   return rows;
