@@ -17,7 +17,7 @@ const plain = {
 } as const;
 const withArgument = { '/system': 'system', '/save': 'save', '/load': 'load' } as const;
 
-/** The beginning of a chat. */
+/** The start of a chat. */
 export const hint = '/help lists the commands; Ctrl-C stops an answer, Ctrl-D ends the chat';
 
 export const help = `/system TEXT   sets the system message; - removes it; without a text, shows it

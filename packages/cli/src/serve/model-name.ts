@@ -25,16 +25,16 @@ const isNamed = /^([\w.:/@-]+)=(.+)$/s;
  */
 export function namedPaths(given: readonly string[], fault: (message: string) => never): NamedPath[] {
   const taken: Record<string, string> = {};
-  const parted = given.map((text) => {
+  const split = given.map((text) => {
     const [, name, path] = existsSync(text) ? [] : (isNamed.exec(text) ?? []);
     return { name, path: path ?? text };
   });
-  for (const { name, path } of parted) {
+  for (const { name, path } of split) {
     if (name === undefined) continue;
     if (Object.hasOwn(taken, name)) fault(`two models are named '${name}': give each a name of its own`);
     taken[name] = path;
   }
-  return parted.map(({ name: own, path }) => {
+  return split.map(({ name: own, path }) => {
     const name = own ?? modelName(path, taken);
     taken[name] = path;
     return { name, path };

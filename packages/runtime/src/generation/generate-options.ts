@@ -159,7 +159,7 @@ export type EndReason = 'eos' | 'length' | 'stop' | 'abort' | 'context' | 'calls
 
 /** The result of an ended generation. */
 export interface GenerationResult<Value = unknown, Text extends string = string> {
-  /** The whole text, without the stop string. With `choices`: one of them, or its beginning where `reason` is not 'eos'. */
+  /** The whole text, without the stop string. With `choices`: one of them, or a prefix of one where `reason` is not 'eos'. */
   readonly text: Text;
   /**
    * With `schema`: the value of the text; for a standard schema as its `validate` returns it. With `choices`: the text.

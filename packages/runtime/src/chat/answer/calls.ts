@@ -22,7 +22,7 @@ export class Calls {
       at = this.reader ? this.readCalls(this.reader, text, at) : this.readText(text, at);
   }
 
-  /** The answer ends. Behind a call, the beginning of another one is no text. */
+  /** The answer ends. After a call, the start of another one is no text. */
   end(): void {
     this.reader?.end?.();
     const rest = (this.reader?.rest ?? '') + this.marks.held;
