@@ -17,7 +17,7 @@ export default {
   },
   transform: {
     '^.+\\.ts$': [
-      at('./node_modules/@swc/jest/index.js'),
+      at('./jest.transform.mjs'),
       {
         jsc: { target: 'es2022', parser: { syntax: 'typescript' } },
         module: { type: 'es6' },

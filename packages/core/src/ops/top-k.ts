@@ -2,6 +2,8 @@ import { badArgument, badShape, lastDim, rowCount } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
 import { floats, normal } from '../testing/samples.js';
 
+const rank = (x: number): number => (Number.isNaN(x) ? -Infinity : x);
+
 export const topK = defineOp({
   name: 'topK',
   doc: 'The k largest elements over the last dimension, in falling order: [.., V] → values [.., k] and indices [.., k] (i32); ties go to the lowest index, NaN counts as −∞.',
@@ -23,11 +25,11 @@ export const topK = defineOp({
   define({ x }, { k }, [values, indices]) {
     const width = lastDim(x.shape);
     for (let row = 0; row < rowCount(x.shape); row++) {
-      const of = (i: number) =>
-        Number.isNaN(x.data[row * width + i]!) ? -Infinity : x.data[row * width + i]!;
-      const order = Array.from({ length: width }, (_, i) => i).sort((i, j) => of(j) - of(i) || i - j);
+      const ranked = Float64Array.from({ length: width }, (_, i) => rank(x.data[row * width + i]!));
+      const order = Array.from({ length: width }, (_, i) => i);
+      order.sort((i, j) => ranked[j]! - ranked[i]! || i - j);
       for (let i = 0; i < k; i++) {
-        values!.data[row * k + i] = of(order[i]!);
+        values!.data[row * k + i] = ranked[order[i]!]!;
         indices!.data[row * k + i] = order[i]!;
       }
     }

@@ -321,7 +321,7 @@ test('a call that waits for the draft model can be aborted', async () => {
   const abort = new AbortController();
   const speculate = { kind: 'draft', model: twin } as const;
   const waiting = target.generate('a', { ...greedy, signal: abort.signal, speculate }).result;
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await new Promise((resolve) => setImmediate(resolve)); // it waits now, and the holder has tokens to write
   abort.abort();
   expect((await waiting).reason).toBe('abort');
   await holder.return?.();
