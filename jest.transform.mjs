@@ -3,11 +3,28 @@
 import swc from '@swc/jest';
 
 /** Nothing that a test may replace (timers, `console`, `process`, `fetch`). */
-const names = ['Math', 'Number', 'Object', 'Array', 'Map', 'Set', 'Promise', 'String', 'BigInt', 'Float32Array', 'Float64Array'];
+const names = [
+  'Math',
+  'Number',
+  'Object',
+  'Array',
+  'Map',
+  'Set',
+  'Promise',
+  'String',
+  'BigInt',
+  'Float32Array',
+  'Float64Array',
+];
 names.push('Uint8Array', 'Uint16Array', 'Uint32Array', 'Int32Array');
 
 const prelude = (code) => {
-  const free = names.filter((name) => !new RegExp(`\\b(class|function|const|let|var|import|as)\\s+${name}\\b|[{,]\\s*${name}\\s*[,}]`).test(code));
+  const free = names.filter(
+    (name) =>
+      !new RegExp(`\\b(class|function|const|let|var|import|as)\\s+${name}\\b|[{,]\\s*${name}\\s*[,}]`).test(
+        code,
+      ),
+  );
   return `const { ${free.join(', ')} } = globalThis; `;
 };
 

@@ -2,6 +2,19 @@
 import type { ChatMessage, Model } from '@quern/runtime';
 import { Conversation } from '../src/chat/conversation.js';
 
+// Jest's reporter replaces the method where it runs tests in its own process, and calls no callback.
+const { write } = process.stdout;
+beforeAll(() => {
+  const swallow = (_text: unknown, callback: unknown) => {
+    if (typeof callback === 'function') callback();
+    return true;
+  };
+  process.stdout.write = swallow;
+});
+afterAll(() => {
+  process.stdout.write = write;
+});
+
 /** A model whose messages have 10 tokens each, in a context of 100; every answer is "a". */
 function modelOf(prompts: number[]): Model {
   const chat = (messages: readonly ChatMessage[]) => {

@@ -1,4 +1,5 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
@@ -68,5 +69,40 @@ export function start(
   };
 }
 
-export const quern = (args: readonly string[], input?: string, options?: StartOptions): Promise<Finished> =>
-  start(args, input, options).finished;
+interface Shared {
+  readonly child: ChildProcess;
+  /** Rejects when the process ends. */
+  readonly ended: Promise<never>;
+}
+
+let shared: Shared | undefined;
+let last: Promise<unknown> = Promise.resolve();
+
+afterAll(() => {
+  shared?.child.kill();
+});
+
+function startShared(): Shared {
+  const child = fork(fileURLToPath(new URL('./shared-process.mjs', import.meta.url)), { execArgv: [] });
+  const ended = once(child, 'exit').then(([code]) => {
+    throw new Error(`the process of the commands ended with ${code}`);
+  });
+  ended.catch(() => {});
+  return { child, ended };
+}
+
+async function runShared(args: readonly string[], input: string, { env = {}, cwd }: StartOptions) {
+  shared ??= startShared();
+  const answer = once(shared.child, 'message');
+  shared.child.send({ args, input, env, cwd: cwd ?? process.cwd() });
+  const [finished] = await Promise.race([answer, shared.ended]);
+  return finished as Finished;
+}
+
+/** Runs a command to its end, in a process shared by the commands of a test file; `script` has one of its own. */
+export function quern(args: readonly string[], input = '', options: StartOptions = {}): Promise<Finished> {
+  if (options.script !== undefined || options.open) return start(args, input, options).finished;
+  const run = last.then(() => runShared(args, input, options));
+  last = run.catch(() => {});
+  return run;
+}
