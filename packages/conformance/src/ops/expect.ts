@@ -1,6 +1,7 @@
 import type { AnyOp, Numbers, Sample, TensorSpec } from '@quern/core';
+import { mapped } from '@quern/core/testing';
 import { compare, exact, isQuantised, toleranceOf } from '../values/compare.js';
-import { cachedNumbers, emptyNumbers, type Operands, received, stored } from '../values/numbers.js';
+import { cachedNumbers, emptyNumbers, type Operands, received, rounding } from '../values/numbers.js';
 
 export interface OpCase extends Sample {
   readonly operands: Operands;
@@ -22,7 +23,7 @@ const receivedAll = (operands: Operands) =>
 
 const round = ({ shape, data }: Numbers, format: string): Numbers => {
   if (format === 'i32') return { shape, data };
-  return { shape, dtype: format, data: Float64Array.from(data, (value) => stored(format, value)) };
+  return { shape, dtype: format, data: mapped(data, rounding(format)) };
 };
 
 /** Results of the float64 definition, each rounded once to its stored type. */
@@ -51,7 +52,7 @@ function chosen(op: AnyOp, sample: OpCase, got: Outcome, want: Outcome): readonl
   if (!choices) return want.outputs;
   const [{ shape, data }, given] = [want.outputs[0]!, got.outputs[0]!.data];
   const right = (value: number, i: number) => (choices[i]!.has(given[i]!) ? given[i]! : value);
-  return [{ shape, data: Float64Array.from(data, right) }];
+  return [{ shape, data: mapped(data, right) }];
 }
 
 /** Receives a result's error as a share of the tolerance. */

@@ -1,7 +1,8 @@
 import { type AnyOp, type CoreOpName, coreOps, type Numbers, type SampleOperand } from '@quern/core';
+import { mapped } from '@quern/core/testing';
 import { specsOf } from '../ops/expect.js';
 import { Dice } from '../values/dice.js';
-import { emptyNumbers, type Operand, received, stored } from '../values/numbers.js';
+import { emptyNumbers, type Operand, received } from '../values/numbers.js';
 
 /** One value of a program: an input, rows or another shape of an earlier value, or an op on earlier values. */
 export type Instruction =
@@ -59,7 +60,7 @@ class Writer {
     const output = emptyNumbers(spec!.shape, spec!.dtype);
     const loaded = Object.entries(weights).map(([key, weight]) => [key, received(weight)] as const);
     op.define(Object.fromEntries([...known, ...loaded]), attributes, [output]);
-    const rounded = { shape: output.shape, data: Float64Array.from(output.data, (v) => stored('f32', v)) };
+    const rounded = { shape: output.shape, data: mapped(output.data, Math.fround) };
     return this.add({ kind: 'op', op, values, weights, attributes }, rounded);
   }
 

@@ -35,7 +35,7 @@ function wholeOf(operand: Operand, blockSize: number): Whole {
   return { source: { name: 'whole', shape, format, bytes }, rows, blockSize };
 }
 
-const join = (rows: Rows): Uint8Array => Uint8Array.from(rows.flatMap((row) => Array.from(row)));
+const join = (rows: Rows): Uint8Array => new Uint8Array(Buffer.concat(rows));
 
 /** Parts of `counts` rows: no part ends at a multiple of 8 or 16 rows. */
 const cut = ({ rows }: Whole, counts: readonly number[] = [7, 20, 13]): Rows[] =>

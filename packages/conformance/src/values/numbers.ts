@@ -13,6 +13,7 @@ import {
   scaleBytes,
   type Weight,
 } from '@quern/core';
+import { mapped } from '@quern/core/testing';
 
 /** An operand of a case. A quantised weight has its bytes; `values` are the decoded bytes. */
 export interface Operand extends SampleOperand {
@@ -31,20 +32,29 @@ const halves = {
 
 const isHalf = (format: string): format is keyof typeof halves => format in halves;
 
-/** `value` rounded to a dtype or dense format. */
-export function stored(format: string, value: number): number {
-  if (isHalf(format)) return halves[format].widen(halves[format].narrow(Math.fround(value)));
-  return format === 'f32' ? Math.fround(value) : value;
+/** Rounds to a dtype or dense format. */
+export function rounding(format: string): (value: number) => number {
+  if (format === 'f32') return Math.fround;
+  if (!isHalf(format)) return (value) => value;
+  const { narrow, widen } = halves[format];
+  return (value) => widen(narrow(Math.fround(value)));
 }
 
+/** `value` rounded to a dtype or dense format. */
+export const stored = (format: string, value: number): number => rounding(format)(value);
+
 /** Floats as the bit patterns of a 16-bit dtype. */
-export const bitsOf = (values: ArrayLike<number>, format: keyof typeof halves): Uint16Array =>
-  Uint16Array.from(values, (value) => halves[format].narrow(Math.fround(value)));
+export const bitsOf = (values: ArrayLike<number>, format: keyof typeof halves): Uint16Array => {
+  const { narrow } = halves[format];
+  const bits = new Uint16Array(values.length);
+  for (let i = 0; i < bits.length; i++) bits[i] = narrow(Math.fround(values[i]!));
+  return bits;
+};
 
 /** The array of an operand's values; 16-bit floats as bit patterns. */
 export function hostValues({ format, values }: SampleOperand): Int32Array | Float32Array | Uint16Array {
   if (isHalf(format)) return bitsOf(values, format);
-  return format === 'i32' ? Int32Array.from(values) : Float32Array.from(values);
+  return format === 'i32' ? new Int32Array(values) : new Float32Array(values);
 }
 
 /** The array of a cache buffer, which may also be i8 or u8. */
@@ -59,15 +69,15 @@ export const bytesOf = (array: HostArray): Uint8Array =>
 /** The values that kernel and definition receive: as stored. */
 export function received({ shape, format, values, bytes, numbers }: Operand): Numbers {
   if (numbers) return numbers;
-  if (format === 'i32') return { shape, data: Int32Array.from(values) };
-  const data = Float64Array.from(values, (value) => (bytes ? value : stored(format, value)));
+  if (format === 'i32') return { shape, data: new Int32Array(values) };
+  const data = bytes ? new Float64Array(values) : mapped(values, rounding(format));
   return { shape, data, dtype: format };
 }
 
 /** Widens values read back. */
 export function numbersOf(array: HostArray, dtype: DType, shape: readonly number[]): Numbers {
-  if (isHalf(dtype)) return { shape, data: Float64Array.from(array, halves[dtype].widen) };
-  return { shape, data: dtype === 'i32' ? Int32Array.from(array) : Float64Array.from(array), dtype };
+  if (isHalf(dtype)) return { shape, data: mapped(array, halves[dtype].widen) };
+  return { shape, data: dtype === 'i32' ? new Int32Array(array) : new Float64Array(array), dtype };
 }
 
 /**

@@ -1,6 +1,6 @@
 import { badShape, needRank, needShape, rowCount } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
-import type { Numbers } from '../op/numbers.js';
+import { mapped, type Numbers } from '../op/numbers.js';
 import { expertLinear } from '../ops/expert-linear.js';
 import { linearTolerance } from '../ops/linear.js';
 import { weightedSum } from '../ops/weighted-sum.js';
@@ -19,7 +19,7 @@ const zeros = (...shape: number[]): Numbers => ({
   shape,
   data: new Float64Array(shape.reduce((n, d) => n * d, 1)),
 });
-const absolute = ({ shape, data }: Numbers): Numbers => ({ shape, data: Float64Array.from(data, Math.abs) });
+const absolute = ({ shape, data }: Numbers): Numbers => ({ shape, data: mapped(data, Math.abs) });
 
 /** base + Σ_j scales_j · b(a(x)), by the products `times`. */
 function change(

@@ -1,6 +1,6 @@
 import { badArgument, needRank, needShape, rowCount } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
-import type { Numbers } from '../op/numbers.js';
+import { mapped, type Numbers } from '../op/numbers.js';
 import { expertLinear } from '../ops/expert-linear.js';
 import { defineLinear, inferLinear, linearMagnitude, linearTolerance } from '../ops/linear.js';
 import { softmax } from '../ops/softmax.js';
@@ -29,7 +29,7 @@ const zeros = (...shape: number[]): Numbers => ({
 const viewed = ({ data }: Numbers, ...shape: number[]): Numbers => ({ shape, data });
 const combined = (a: Numbers, b: Numbers, of: (a: number, b: number) => number): Numbers => ({
   shape: a.shape,
-  data: Float64Array.from(a.data, (value, i) => of(value, b.data[i]!)),
+  data: mapped(a.data, (value, i) => of(value, b.data[i]!)),
 });
 
 /** Experts of each row, and the factors of their outputs: ids and weights [T, k]. */

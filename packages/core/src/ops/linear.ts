@@ -1,7 +1,7 @@
 import { badArgument, badShape, lastDim, needRank, needShape, rowCount } from '../op/check.js';
 import type { Attributes, OperandSpec } from '../op/define-op.js';
 import { defineOp } from '../op/define-op.js';
-import type { Numbers } from '../op/numbers.js';
+import { mapped, type Numbers } from '../op/numbers.js';
 import { as, normal, type SampleOperand } from '../testing/samples.js';
 
 /** The shape rule of x · wᵀ, shared with the fused projections. */
@@ -36,7 +36,7 @@ export function defineLinear(x: Numbers, w: Numbers, bias: Numbers | undefined, 
     }
 }
 
-const absolute = (n: Numbers): Numbers => ({ shape: n.shape, data: Float64Array.from(n.data, Math.abs) });
+const absolute = (n: Numbers): Numbers => ({ shape: n.shape, data: mapped(n.data, Math.abs) });
 
 /** Σ|x·w| + |bias|: the unit of rounding errors of a product. */
 export function linearMagnitude(x: Numbers, w: Numbers, bias: Numbers | undefined, y: Numbers): void {

@@ -32,7 +32,7 @@ const openers: readonly (readonly [string, () => Promise<Backend>])[] = [
   ...(hasCpu ? [['cpu', async () => (await import('@quern/backend-cpu')).createBackend()] as const] : []),
 ];
 
-describe.each(openers)('on %s', (on, open) => {
+describe.each(cases(openers, openers.slice(-1)))('on %s', (on, open) => {
   let backend: Backend;
   beforeAll(async () => {
     backend = await open();
