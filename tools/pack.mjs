@@ -20,7 +20,7 @@ function fitsHere(file) {
 }
 
 prepare();
-build({ declarations: true });
+build({ whole: true });
 const [all, packs] = [mkdtempSync(join(tmpdir(), 'quern-packs-')), join(root, 'packs')];
 packAll(all);
 rmSync(packs, { recursive: true, force: true });

@@ -130,7 +130,7 @@ async function runBothLanes() {
   const start = Date.now();
   if (all) setDraw();
   timed(found, 'packages', prepare);
-  timed(found, 'build', () => build({ declarations: all }));
+  timed(found, 'build', () => build({ whole: all }));
   const side = startSide(fileURLToPath(import.meta.url), process.argv.slice(2));
   runParts(mainParts);
   add(found, await side());

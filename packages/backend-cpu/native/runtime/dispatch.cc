@@ -14,12 +14,14 @@ struct Isa {
 // Best first; scalar last. A new folder under kernels/ adds one line here.
 static constexpr Isa isas[] = {
 #if defined(QUERN_X86)
+#if !defined(QUERN_WITHOUT_AVX512)
 #if !defined(QUERN_EMULATE_AMX)
     {"amx", [] { return cpu_features().amx; }, amx_kernels},
 #endif
     {"avx512-bf16", [] { return cpu_features().fast_bf16; }, bf16_kernels},
     {"avx512-vnni", [] { return cpu_features().avx512_vnni; }, vnni_kernels},
     {"avx512", [] { return cpu_features().avx512; }, avx512_kernels},
+#endif
     {"avx2", [] { return cpu_features().avx2; }, avx2_kernels},
 #elif defined(QUERN_ARM)
     {"i8mm", [] { return cpu_features().i8mm; }, i8mm_kernels},
@@ -27,7 +29,7 @@ static constexpr Isa isas[] = {
     {"neon", [] { return true; }, neon_kernels},
 #endif
     {"scalar", [] { return true; }, scalar_kernels},
-#if defined(QUERN_X86) && defined(QUERN_EMULATE_AMX)
+#if defined(QUERN_X86) && defined(QUERN_EMULATE_AMX) && !defined(QUERN_WITHOUT_AVX512)
     {"amx", [] { return cpu_features().amx; }, amx_kernels}, // a model of AMX, for tests: after scalar, so used only on request
 #endif
 };
