@@ -217,7 +217,7 @@ describe('compressed', () => {
 
   test('FLAC with a changed header byte', async () => {
     const bytes = flacFile(values.slice(0, 200));
-    for (let at = 4; at < 60; at += 3) {
+    for (let at = 4; at < 60; at += exhaustive ? 3 : 11) {
       const changed = Buffer.from(bytes);
       changed[at]! ^= 0xff;
       await readSamples(changed).catch((error: unknown) => expect(error).toBeInstanceOf(AudioError));
@@ -254,7 +254,7 @@ describe('compressed', () => {
 
   test.each(['ogg', 'opus', 'webm'])('%s, truncated at any byte', async (kind) => {
     const bytes = file(kind);
-    for (let length = 0; length < bytes.length; length++)
+    for (let length = 0; length < bytes.length; length += exhaustive ? 1 : 9)
       await expect(readSamples(bytes.subarray(0, length))).rejects.toBeInstanceOf(AudioError);
   });
 
@@ -284,7 +284,7 @@ describe('compressed', () => {
   test('WebM without sizes, as browsers record; cut off, its whole blocks are read', async () => {
     const [bytes, read] = [liveWebm(), await readSamples(file('webm'))];
     expect(await readSamples(bytes)).toEqual(read);
-    for (let length = 0; length < bytes.length; length += exhaustive ? 37 : 199) {
+    for (let length = 0; length < bytes.length; length += exhaustive ? 37 : 397) {
       const part = await readSamples(bytes.subarray(0, length)).catch((error: unknown) => error);
       if (part instanceof Float32Array) expect(part.length).toBeLessThanOrEqual(read.length);
       else expect(part).toBeInstanceOf(AudioError);
@@ -294,7 +294,7 @@ describe('compressed', () => {
   test('a truncated MP3 is shorter, or refused', async () => {
     const bytes = file('mp3'); // frames of 144 bytes
     const lengths = [0, 1, 2, 3, 4, 5, 21, 36, 40, 60, 100, 143];
-    for (let frame = 144; frame < bytes.length; frame += exhaustive ? 144 : 5 * 144)
+    for (let frame = 144; frame < bytes.length; frame += exhaustive ? 144 : 9 * 144)
       lengths.push(frame, frame + 1, frame + 71, frame + 143);
     for (const length of lengths) await survives(bytes.subarray(0, length));
   });
@@ -309,7 +309,7 @@ describe('compressed', () => {
 
   test.each(['mp3', 'ogg', 'opus', 'webm'])('%s with changed bytes', async (kind) => {
     const bytes = file(kind);
-    for (let i = 0; i < (exhaustive ? 16 : 6); i++) {
+    for (let i = 0; i < (exhaustive ? 16 : 3); i++) {
       const changed = Buffer.from(bytes);
       for (let at = 2 + i; at < changed.length; at += 97 + 40 * i) changed[at]! ^= 1 << (i % 8);
       await survives(changed);

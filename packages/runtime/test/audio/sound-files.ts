@@ -13,17 +13,15 @@ export interface WavOptions {
 const u16 = (...values: number[]) => Buffer.from(Uint16Array.from(values).buffer);
 const u32 = (...values: number[]) => Buffer.from(Uint32Array.from(values).buffer);
 
-function sample(value: number, { bits, float }: WavOptions): Buffer {
-  const bytes = Buffer.alloc(bits / 8);
+function writeSample(bytes: Buffer, at: number, value: number, { bits, float }: WavOptions): void {
   const whole = Math.max(
     -(2 ** (bits - 1)),
     Math.min(2 ** (bits - 1) - 1, Math.round(value * 2 ** (bits - 1))),
   );
-  if (float && bits === 32) bytes.writeFloatLE(value);
-  else if (float) bytes.writeDoubleLE(value);
-  else if (bits === 8) bytes.writeUInt8(whole + 128);
-  else bytes.writeIntLE(whole, 0, bits / 8);
-  return bytes;
+  if (float && bits === 32) bytes.writeFloatLE(value, at);
+  else if (float) bytes.writeDoubleLE(value, at);
+  else if (bits === 8) bytes.writeUInt8(whole + 128, at);
+  else bytes.writeIntLE(whole, at, bits / 8);
 }
 
 /** A WAV file with channels of equal length, and a chunk of odd length before the samples. */
@@ -39,9 +37,9 @@ export function wavFile(channels: readonly (readonly number[])[], options: WavOp
   const format = extensible
     ? Buffer.concat([basic, u16(22, bits), u32(0), u16(coding), Buffer.alloc(14)])
     : basic;
-  const data = Buffer.concat(
-    channels[0]!.flatMap((_, i) => channels.map((channel) => sample(channel[i]!, options))),
-  );
+  const data = Buffer.alloc(channels[0]!.length * frame);
+  for (const [c, channel] of channels.entries())
+    for (const [i, value] of channel.entries()) writeSample(data, i * frame + (c * bits) / 8, value, options);
   const body = Buffer.concat([
     Buffer.from('WAVEfmt '),
     u32(format.length),
