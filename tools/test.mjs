@@ -77,7 +77,7 @@ const sideParts = [
   ['links', () => node('tools/check-links.mjs')],
   ['package boundaries', () => node('tools/check-boundaries.mjs')],
   ['generated files', generatedFiles],
-  ['types', () => node('node_modules/typescript/bin/tsc', '-p', 'tsconfig.json')],
+  ['types', () => node('node_modules/typescript-7/bin/tsc', '-p', 'tsconfig.json')],
   ['examples', () => program('tools/examples.mjs')],
   ['packed packages', () => program('tools/packed/test.mjs'), true],
 ];

@@ -81,7 +81,7 @@ export async function loadBackends(
   try {
     module = 'createBackend' in found ? found : await moduleOf(found);
   } catch (cause) {
-    return [{ ...failed(found.name, cause), unloaded: true }];
+    return [{ ...failed(found.name, cause), unloaded: true as const }];
   }
   try {
     return await loadChosen(found.name, module, options, choice);
@@ -165,7 +165,7 @@ function outdated(name: string, cause: unknown): unknown {
 
 /** A package without a device on this machine: the error of `createBackend` says why. */
 const withoutDevice = (candidate: BackendCandidate): BackendCandidate =>
-  candidate.backend ? candidate : { ...candidate, noDevice: true };
+  candidate.backend ? candidate : { ...candidate, noDevice: true as const };
 
 async function loadDevice(
   name: string,
