@@ -5,6 +5,10 @@ export function element(name, properties = {}, ...children) {
   return made;
 }
 
+/** A button that does something. */
+export const button = (textContent, act, properties = {}) =>
+  element('button', { type: 'button', textContent, onclick: act, ...properties });
+
 /** A table with a head. */
 export function table(head, rows) {
   const cells = (name, values) =>
