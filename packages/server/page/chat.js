@@ -89,6 +89,7 @@ async function answer(conversation, fields) {
   if (fields.response_format && !fields.tools) message.format = 'json';
   conversation.messages.push(message);
   conversation.settings = settings();
+  conversation.updated = Date.now();
   const abort = new AbortController();
   running.set(conversation.id, abort);
   if (conversation === current) append(message);
@@ -103,10 +104,13 @@ async function answer(conversation, fields) {
   if (conversation === current) afterAnswer();
 }
 
+const isTouched = matchMedia('(pointer: coarse)');
+
 function afterAnswer() {
-  const isFree = [document.body, stopButton, send].includes(document.activeElement);
+  const focused = document.activeElement;
+  const isFree = [document.body, stopButton, send].includes(focused) && !isTouched.matches; // no keyboard over the answer
   const field = askResults();
-  if (isFree || document.activeElement === prompt) (field ?? prompt).focus({ preventScroll: true });
+  if (isFree || focused === prompt) (field ?? prompt).focus({ preventScroll: true });
   toEnd();
 }
 
@@ -205,6 +209,7 @@ function redraw() {
   views = [];
   list.replaceChildren();
   for (const message of current.messages) append(message);
+  askResults();
   showState();
 }
 
@@ -217,7 +222,6 @@ function open(conversation) {
   restore(current.settings);
   speed.textContent = '';
   redraw();
-  askResults();
   draw();
 }
 

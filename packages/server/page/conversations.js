@@ -38,7 +38,6 @@ async function changed(act, id) {
 
 /** Keeps a conversation as it is now. */
 export async function save(conversation) {
-  conversation.updated = Date.now();
   all.set(conversation.id, conversation);
   draw();
   await changed(write(conversation), conversation.id);
@@ -155,9 +154,11 @@ document.getElementById('import').addEventListener('change', async ({ target }) 
     .catch(() => undefined);
   target.value = '';
   if (!Array.isArray(values)) return tell('This file has no conversations: choose one that “Export” wrote.');
-  const refused = take(values);
-  const good = values.filter(isConversation);
+  const absent = values.filter((each) => !all.has(each?.id));
+  const damaged = take(absent);
   draw();
-  tell(`${good.length} imported${refused > 0 ? `, ${refused} damaged` : ''}.`);
-  for (const each of good) await changed(write(each), each.id);
+  const known = values.length - absent.length;
+  const others = `${known > 0 ? `, ${known} already here` : ''}${damaged > 0 ? `, ${damaged} damaged` : ''}`;
+  tell(`${absent.length - damaged} imported${others}.`);
+  for (const each of absent.filter(isConversation)) await changed(write(each), each.id);
 });

@@ -126,7 +126,7 @@ const blocks = (tokens, depth) =>
 const form = { gfm: true, breaks: true };
 
 /** Longest time for one look at the text, in milliseconds. A text that needs more is shown as it is. */
-const longest = 400;
+const longest = 1000;
 
 /** Markdown that grows: blocks that have ended are not made again. */
 export class Markdown {

@@ -307,6 +307,37 @@ describeBrowser('answers on the page', () => {
     expect(await contents()).not.toEqual([]);
   });
 
+  test('conversations are exported, and imported once', async () => {
+    const count = () => evaluate("document.querySelectorAll('#conversations li').length");
+    const before = (await count()) as number;
+    const text = (await evaluate(`new Promise((resolve) => {
+      HTMLAnchorElement.prototype.click = () => {}; // no file of this test
+      URL.createObjectURL = (blob) => { resolve(blob.text()); return ''; };
+      document.querySelector('#export').click();
+    })`)) as string;
+    const { conversations } = JSON.parse(text) as { conversations: { id: string }[] };
+    expect(conversations).toHaveLength(before);
+    const more = [...conversations, { ...conversations[0], id: 'another' }, { id: 'damaged' }];
+    const give = async (content: string, told: RegExp) => {
+      await evaluate(`{
+        const files = new DataTransfer();
+        files.items.add(new File([${JSON.stringify(content)}], 'a.json'));
+        const field = document.querySelector('#import');
+        field.files = files.files;
+        field.dispatchEvent(new Event('change'));
+      }`);
+      await until(`${told}.test(document.querySelector('#notice-text').textContent)`);
+    };
+    await give(
+      JSON.stringify({ conversations: more }),
+      new RegExp(`^1 imported, ${before} already here, 1 damaged\\.$`),
+    );
+    expect(await count()).toBe(before + 1);
+    await give('{', /^This file has no conversations/);
+    await load();
+    expect(await count()).toBe(before + 1);
+  });
+
   test('damaged stored data, and a browser without room, are told and break nothing', async () => {
     const stored = [
       { id: 'a' },
