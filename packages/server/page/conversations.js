@@ -60,6 +60,7 @@ function rename(conversation, item) {
   const end = (isKept) => {
     field.onblur = null;
     field.remove();
+    drawn = undefined;
     if (isKept && field.value.trim()) conversation.title = field.value.trim();
     if (isKept) void save(conversation);
     else draw();
@@ -93,16 +94,26 @@ function itemOf(conversation) {
       ariaLabel: `Delete: ${title}`,
     }),
   );
+  item.dataset.id = conversation.id;
   if (chat.isOpen(conversation.id)) item.setAttribute('aria-current', 'true');
   item.classList.toggle('running', chat.isRunning(conversation.id));
   return item;
 }
 
-/** Shows the list, the latest first. */
+let drawn;
+
+/** Shows the list, the latest first. A button of it that has the focus keeps it. */
 export function draw() {
   if (list.querySelector('input')) return; // a name is being written
   const latest = [...all.values()].sort((a, b) => b.updated - a.updated);
+  const shape = latest.map((each) => [each.id, titleOf(each), chat.isOpen(each.id), chat.isRunning(each.id)]);
+  if (JSON.stringify(shape) === drawn) return;
+  drawn = JSON.stringify(shape);
+  const { className, parentElement } = document.activeElement;
+  const focused = list.contains(parentElement) ? parentElement.dataset.id : undefined;
   list.replaceChildren(...latest.map(itemOf));
+  const item = [...list.children].find(({ dataset }) => dataset.id === focused);
+  item?.querySelector(`.${className}`)?.focus();
 }
 
 /** Takes values that are conversations; the number of the others. */

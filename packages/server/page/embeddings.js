@@ -1,5 +1,5 @@
 import { jsonOf, postJson, showingProblems } from './api.js';
-import { table } from './elements.js';
+import { table, wideBox } from './elements.js';
 
 const texts = document.getElementById('texts');
 const model = document.getElementById('embedding-model');
@@ -14,7 +14,7 @@ async function embed() {
   const input = texts.value.split('\n').filter((line) => line.trim() !== '');
   const { data } = await jsonOf(await postJson('v1/embeddings', { model: model.value || undefined, input }));
   const rows = data.map((a, i) => [input[i], ...data.map((b) => cosine(a.embedding, b.embedding))]);
-  place.replaceChildren(table(['cosine', ...input], rows));
+  place.replaceChildren(wideBox('Similarities', table(['cosine', ...input], rows)));
 }
 
 form.addEventListener('submit', async (event) => {

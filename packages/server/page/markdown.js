@@ -1,7 +1,7 @@
 // Markdown as elements. Answers are not trusted: no text is ever read as HTML, nothing is loaded, and links lead only to web pages and
 // mail addresses.
 import { copyButton } from './copy.js';
-import { element } from './elements.js';
+import { element, wideBox } from './elements.js';
 import { lexer } from './marked.js';
 
 /** Quotes, lists or emphasis in one another; deeper ones are text. */
@@ -58,9 +58,8 @@ const cells = (name, row) =>
   row.map(({ tokens, align }) => element(name, { className: align ?? '' }, ...inline(tokens)));
 
 const tableOf = ({ header, rows }) =>
-  element(
-    'div',
-    { className: 'wide', tabIndex: 0, role: 'region', ariaLabel: 'Table' },
+  wideBox(
+    'Table',
     element(
       'table',
       {},
@@ -100,7 +99,7 @@ export function codeBlock(text, language) {
 const languageOf = ({ lang = '' }) => decoded(lang).trim().split(/\s/)[0].slice(0, 30);
 
 const builders = {
-  heading: ({ depth, tokens }) => readable(`h${Math.min(6, depth + 2)}`, ...inline(tokens)),
+  heading: ({ depth, tokens }) => readable(`h${Math.min(6, depth + 1)}`, ...inline(tokens)),
   paragraph: ({ tokens }) => readable('p', ...inline(tokens)),
   blockquote: ({ tokens }, depth) => readable('blockquote', ...blocks(tokens, depth + 1)),
   list: listOf,
@@ -146,6 +145,7 @@ export class Markdown {
   /** Shows the text: the earlier one, with more behind it, or another. */
   show(given) {
     const text = given.replace(/\r\n?/g, '\n');
+    if (text === this.#text) return;
     if (!text.startsWith(this.#text)) this.#clear();
     this.#text = text;
     const begin = performance.now();
@@ -160,7 +160,7 @@ export class Markdown {
 
   /** Shows the whole text anew where a link's address stands apart from it. */
   end() {
-    if (!/^ {0,3}\[[^\]]+\]:/m.test(this.#text)) return;
+    if (!/^ {0,3}\[[^\]\n]+\]:/m.test(this.#text)) return;
     const text = this.#text;
     this.#clear();
     this.show(text);

@@ -1,5 +1,5 @@
 import { get, jsonOf, showingProblems } from './api.js';
-import { element, table } from './elements.js';
+import { element, table, wideBox } from './elements.js';
 import { leaveDisabled } from './tabs.js';
 
 const lists = { generation: 'model', embedding: 'embedding-model', speech: 'speech-model' };
@@ -38,5 +38,6 @@ export const showModels = () =>
       String(model.max_model_len ?? ''),
       planOf(model),
     ]);
-    document.getElementById('models').replaceChildren(table(['model', 'kind', 'context', 'plan'], rows));
+    const shown = table(['model', 'kind', 'context', 'plan'], rows);
+    document.getElementById('models').replaceChildren(wideBox('Models', shown));
   });

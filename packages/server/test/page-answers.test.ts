@@ -120,7 +120,7 @@ describeBrowser('answers on the page', () => {
     const shape = (await evaluate(
       "[...document.querySelectorAll('li.assistant .body *')].map((each) => each.localName).join(' ')",
     )) as string;
-    for (const name of ['h3', 'strong', 'em', 'del', 'a', 'br', 'ol', 'ul', 'table', 'blockquote', 'hr'])
+    for (const name of ['h2', 'strong', 'em', 'del', 'a', 'br', 'ol', 'ul', 'table', 'blockquote', 'hr'])
       expect(shape.split(' ')).toContain(name);
     expect(await text('.body p')).toContain('a link & an entity.');
     expect(await text('.body figure .language')).toBe('js');
@@ -398,7 +398,7 @@ describeBrowser('answers on the page', () => {
 
 /** What Markdown may become. */
 const allowed =
-  'p, h3, h4, h5, h6, strong, em, del, code, pre, br, a, span, ul, ol, li, blockquote, table, thead, tbody, tr, th, td, hr, div, figure, figcaption, button'.split(
+  'p, h2, h3, h4, h5, h6, strong, em, del, code, pre, br, a, span, ul, ol, li, blockquote, table, thead, tbody, tr, th, td, hr, div, figure, figcaption, button'.split(
     ', ',
   );
 
