@@ -46,9 +46,13 @@ const stored = 2000; // ms between savings of an answer that comes
 /** Reads an answer into the message. Throws where it does not come whole. */
 async function read(conversation, message, fields, signal) {
   const begin = performance.now();
+  const { messages } = conversation;
   const body = {
     ...fields,
-    messages: [...systemMessages(), ...apiMessages(conversation.messages.slice(0, -1))],
+    messages: [
+      ...systemMessages(),
+      ...apiMessages(fields.continue_final_message ? messages : messages.slice(0, -1)),
+    ],
     stream: true,
     stream_options: { include_usage: true },
   };
@@ -83,19 +87,29 @@ function broken(message, error) {
   else Object.assign(message, { end: 'error', problem: error.message });
 }
 
-/** Answers a conversation. Calls of tools in the answer wait for their results, or for another message instead. */
-async function answer(conversation, fields) {
-  const message = { role: 'assistant', content: '', model: fields.model, end: 'lost' };
-  if (fields.response_format && !fields.tools) message.format = 'json';
-  conversation.messages.push(message);
+const newAnswer = ({ model, response_format: format, tools }) => ({
+  role: 'assistant',
+  content: '',
+  model,
+  ...(format && !tools && { format: 'json' }),
+});
+
+/**
+ * Answers a conversation, or continues its last answer. Calls of tools in the answer wait for their results, or for another
+ * message instead.
+ */
+async function answer(conversation, fields, message = newAnswer(fields)) {
+  message.end = 'lost'; // until it has ended
+  if (conversation.messages.at(-1) !== message) conversation.messages.push(message);
   conversation.settings = settings();
   conversation.updated = Date.now();
   const abort = new AbortController();
   running.set(conversation.id, abort);
-  if (conversation === current) append(message);
+  if (viewOf(message)) viewOf(message).begin();
+  else append(message);
   speed.textContent = '';
   showState();
-  await save(conversation);
+  void save(conversation);
   await read(conversation, message, fields, abort.signal).catch((error) => broken(message, error));
   if (running.get(conversation.id) === abort) running.delete(conversation.id);
   viewOf(message)?.end();
@@ -111,7 +125,7 @@ function afterAnswer() {
   const isFree = [document.body, stopButton, send].includes(focused) && !isTouched.matches; // no keyboard over the answer
   const field = askResults();
   if (isFree || focused === prompt) (field ?? prompt).focus({ preventScroll: true });
-  toEnd();
+  actions.onDraw();
 }
 
 /** A form for the results of calls that wait. */
@@ -159,6 +173,19 @@ const actions = {
     const { messages } = current;
     const index = views.indexOf(view);
     if (ask([], messages.slice(0, index))) offerBack(messages, index);
+  },
+  goOn(view) {
+    const given = isRunning(current.id) ? undefined : fieldsOrProblem();
+    if (!given) return;
+    const { tools, tool_choice, response_format, ...fields } = given; // only plain text is continued
+    const { messages } = current;
+    const later = views.indexOf(view) + 1;
+    if (later < messages.length) {
+      current.messages = messages.slice(0, later);
+      redraw();
+      offerBack(messages, later);
+    }
+    void answer(current, { ...fields, continue_final_message: true }, view.message);
   },
   remove(view) {
     const { messages } = current;

@@ -77,6 +77,13 @@ export function openCalls(messages) {
   return last?.role === 'assistant' && last.end === 'tool_calls' ? (last.tool_calls ?? []) : [];
 }
 
+/** Whether the server can write the rest of an answer: it continues plain text. */
+export const canContinue = (message) =>
+  cutOf(message) !== undefined &&
+  message.content.trim() !== '' &&
+  !message.tool_calls &&
+  message.format !== 'json';
+
 /** Why an answer is not whole, in words; undefined: it is. */
 export function cutOf({ role, end, problem }) {
   if (role !== 'assistant') return undefined;

@@ -1,4 +1,4 @@
-import { cutOf } from './conversation.js';
+import { canContinue, cutOf } from './conversation.js';
 import { copyButton } from './copy.js';
 import { button, element } from './elements.js';
 import { codeBlock, Markdown } from './markdown.js';
@@ -11,7 +11,7 @@ export class MessageView {
   #pace = new Pace(() => this.#draw());
   #markdown;
 
-  /** @param actions buttons: `{ edit, regenerate, remove }`, functions of this view; and `onDraw` */
+  /** @param actions buttons: `{ edit, goOn, regenerate, remove }`, functions of this view; and `onDraw` */
   constructor(message, actions) {
     this.message = message;
     this.actions = actions;
@@ -33,6 +33,11 @@ export class MessageView {
   /** Shows what has come since; soon. */
   update() {
     this.#pace.ask();
+  }
+
+  /** The answer comes, or goes on. */
+  begin() {
+    for (const each of this.item.querySelectorAll(':scope > :is(.tools, .cut)')) each.remove();
   }
 
   /** Shows the message as it has ended. */
@@ -89,10 +94,9 @@ export class MessageView {
 
   /** What may be done with the message, and why an answer is not whole. */
   #addTools() {
-    this.item.querySelector('.tools')?.remove();
-    this.item.querySelector('.cut')?.remove();
+    this.begin();
     const { role, content } = this.message;
-    const { edit, regenerate, remove } = this.actions;
+    const { edit, goOn, regenerate, remove } = this.actions;
     const cut = cutOf(this.message);
     if (cut) this.item.append(element('p', { className: 'cut', role: 'note', textContent: cut }));
     this.item.append(
@@ -101,6 +105,7 @@ export class MessageView {
         { className: 'tools' },
         ...(content ? [copyButton(() => this.message.content, { ariaLabel: `Copy: ${names[role]}` })] : []),
         ...(role === 'user' ? [button('Edit', () => edit(this))] : []),
+        ...(canContinue(this.message) ? [button('Continue', () => goOn(this))] : []),
         ...(role === 'assistant' ? [button('Regenerate', () => regenerate(this))] : []),
         button('Delete', () => remove(this), { title: 'Delete this message and those after it' }),
       ),

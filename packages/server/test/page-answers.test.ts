@@ -259,16 +259,30 @@ describeBrowser('answers on the page', () => {
       expect(await text('li:last-child .cut')).toMatch(words);
       await ended();
     }
+    api.answers[chat] = [told(' and **whole**')];
+    await button('li:nth-child(2)', 'Continue');
+    await until("/and whole/.test(document.querySelector('#messages').textContent)");
+    await ended();
+    expect(await contents()).toEqual(['Go on', 'half and whole']);
+    expect(sent()).toMatchObject({
+      continue_final_message: true,
+      messages: [
+        { role: 'user', content: 'Go on' },
+        { role: 'assistant', content: 'half' },
+      ],
+    });
+    await click('#undo'); // the messages behind it are back
+    expect(await contents()).toHaveLength(2 * cases.length);
     await ask('And this', { body: [delta('half')], end: 'hold' });
     await until("/half/.test(document.querySelector('#messages > li:last-child').textContent)");
     await click('#stop');
     await until("/^Stopped/.test(document.querySelector('#messages > li:last-child .cut')?.textContent)");
     await load(); // the marks are kept
-    expect(await evaluate("document.querySelectorAll('.cut').length")).toBe(cases.length + 1);
+    expect(await evaluate("document.querySelectorAll('.cut').length")).toBe(cases.length);
     api.answers[chat] = [told('whole')];
     await button('li:last-child', 'Regenerate');
     await until("/whole/.test(document.querySelector('#messages > li:last-child').textContent)");
-    expect(await evaluate("document.querySelectorAll('.cut').length")).toBe(cases.length);
+    expect(await evaluate("document.querySelectorAll('.cut').length")).toBe(cases.length - 1);
   });
 
   test('errors in answers with status 200', async () => {
