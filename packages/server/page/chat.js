@@ -19,11 +19,11 @@ list.tabIndex = 0; // scrolled by keys
 let current = newConversation();
 let views = [];
 
-/** The answers under way, by the ids of their conversations. */
+/** The answers under way, `{ abort, message }`, by the ids of their conversations. */
 const running = new Map();
 
 const isRunning = (id) => running.has(id);
-const stop = (id) => running.get(id)?.abort();
+const stop = (id) => running.get(id)?.abort.abort();
 
 /** Adds what an event says to an answer. */
 function add(message, { delta, finish_reason: reason }) {
@@ -104,14 +104,15 @@ async function answer(conversation, fields, message = newAnswer(fields)) {
   conversation.settings = settings();
   conversation.updated = Date.now();
   const abort = new AbortController();
-  running.set(conversation.id, abort);
+  const work = { abort, message };
+  running.set(conversation.id, work);
   if (viewOf(message)) viewOf(message).begin();
   else append(message);
   speed.textContent = '';
   showState();
   void save(conversation);
   await read(conversation, message, fields, abort.signal).catch((error) => broken(message, error));
-  if (running.get(conversation.id) === abort) running.delete(conversation.id);
+  if (running.get(conversation.id) === work) running.delete(conversation.id);
   viewOf(message)?.end();
   showState();
   await saveKnown(conversation);
@@ -135,9 +136,11 @@ function askResults() {
   return views.at(-1).askResults(calls, (results) => ask(results));
 }
 
+/** The settings for a request; undefined where it cannot begin, which is shown. */
 function fieldsOrProblem() {
   showProblem();
   try {
+    if (isRunning(current.id)) throw new Error('An answer is under way: stop it first.');
     return requestFields();
   } catch (error) {
     showProblem(error);
@@ -147,7 +150,6 @@ function fieldsOrProblem() {
 
 /** Adds messages and begins the answer; false where the settings are wrong, or an answer is under way. */
 function ask(added, before = current.messages) {
-  if (isRunning(current.id)) return false;
   const fields = fieldsOrProblem();
   if (!fields) return false;
   current.messages = [...before, ...added];
@@ -175,7 +177,7 @@ const actions = {
     if (ask([], messages.slice(0, index))) offerBack(messages, index);
   },
   goOn(view) {
-    const given = isRunning(current.id) ? undefined : fieldsOrProblem();
+    const given = fieldsOrProblem();
     if (!given) return;
     const { tools, tool_choice, response_format, ...fields } = given; // only plain text is continued
     const { messages } = current;
@@ -240,7 +242,7 @@ function redraw() {
   showState();
 }
 
-const isOpenAnswer = (message) => isRunning(current.id) && message === current.messages.at(-1);
+const isOpenAnswer = (message) => running.get(current.id)?.message === message;
 
 /** Shows a conversation. */
 function open(conversation) {

@@ -124,8 +124,8 @@ const blocks = (tokens, depth) =>
 /** Line breaks stay, as in chats. */
 const form = { gfm: true, breaks: true };
 
-/** Longest time for one look at the text, in milliseconds. A text that needs more is shown as it is. */
-const longest = 1000;
+/** Longest time for one look at a text of `fewest` characters or more, in milliseconds. One that needs more is shown as it is. */
+const [longest, fewest] = [1000, 5000];
 
 /** Markdown that grows: blocks that have ended are not made again. */
 export class Markdown {
@@ -154,7 +154,8 @@ export class Markdown {
     } catch {
       this.#isPlain = true; // nested deeper than the stack
     }
-    if (performance.now() - begin > longest) this.#isPlain = true;
+    const isCostly = text.length - this.#ended > fewest && performance.now() - begin > longest;
+    if (isCostly) this.#isPlain = true;
     if (this.#isPlain) this.#replace([plain(text.slice(this.#ended))]);
   }
 

@@ -63,7 +63,7 @@ export class MessageView {
     const made = () =>
       element(
         'details',
-        { className: 'thinking', open: !this.message.content && !this.message.end },
+        { className: 'thinking', open: !this.message.content },
         element('summary', { textContent: 'Thoughts' }),
         element('div', {}),
       );
@@ -159,6 +159,7 @@ export class MessageView {
 
   /** A form for the results of calls; `send` takes them as messages, and says whether it did. */
   askResults(calls, send) {
+    this.item.querySelector('.results')?.remove();
     const fields = calls.map(({ function: { name } }) => element('textarea', { rows: 2, ariaLabel: name }));
     const labels = fields.map((field, i) =>
       element('label', {}, `Result of ${calls[i].function.name}`, field),

@@ -237,6 +237,17 @@ describeBrowser('answers on the page', () => {
 
     await click('#undo');
     expect(await contents()).toEqual(['First', 'one', 'Second', 'two again']);
+
+    api.answers[chat] = [{ body: [delta('never whole')], end: 'hold' }];
+    await button('li:last-child', 'Regenerate');
+    await until("/never whole/.test(document.querySelector('#messages').textContent)");
+    await button('li:first-child', 'Edit');
+    await evaluate("document.querySelector('.edit').requestSubmit()");
+    expect(await text('#problem')).toBe('An answer is under way: stop it first.');
+    await click('#undo'); // also ends the answer under way
+    await until("!document.querySelector('#send').disabled");
+    expect(await contents()).toEqual(['First', 'one', 'Second', 'two again']);
+    expect(await text('li:last-child > .tools')).toBe('CopyRegenerateDelete');
     await button('li:nth-child(3)', 'Delete');
     expect(await contents()).toEqual(['First', 'one']);
     expect(await text('#notice-text')).toBe('2 messages are deleted.');
