@@ -216,8 +216,12 @@ function offerBack(messages, index, what = 'replaced') {
 
 // What comes is kept in view, unless the reader has scrolled up.
 let isAtEnd = true;
+let lastTop = 0;
 list.addEventListener('scroll', () => {
-  isAtEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 60;
+  const { scrollTop, scrollHeight, clientHeight } = list;
+  if (scrollHeight - scrollTop - clientHeight < 60) isAtEnd = true;
+  else if (scrollTop < lastTop) isAtEnd = false; // what has come since the last scrolling is no reason
+  lastTop = scrollTop;
 });
 
 function toEnd() {

@@ -45,6 +45,7 @@ export class MessageView {
     if (this.message.role === 'assistant') this.#pace.now();
     this.#markdown?.end();
     this.#addTools();
+    this.actions.onDraw();
   }
 
   #draw() {
@@ -56,7 +57,7 @@ export class MessageView {
       this.#markdown ??= new Markdown(this.body);
       this.#markdown.show(content);
     }
-    this.actions.onDraw?.();
+    this.actions.onDraw();
   }
 
   #drawThinking(text) {
