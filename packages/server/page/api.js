@@ -1,9 +1,10 @@
 // Requests to the server that this page comes from.
+import { keep, kept } from './kept.js';
 
 const keyInput = document.getElementById('key');
-keyInput.value = sessionStorage.getItem('key') ?? '';
+keyInput.value = kept('key', 'sessionStorage') ?? '';
 keyInput.addEventListener('change', () => {
-  sessionStorage.setItem('key', keyInput.value);
+  keep('key', keyInput.value, 'sessionStorage');
   keyInput.dispatchEvent(new Event('quern-key', { bubbles: true }));
 });
 
@@ -20,14 +21,19 @@ async function problemOf(response) {
 }
 
 async function send(path, init) {
-  const response = await fetch(path, { ...init, headers: { ...headers(), ...init?.headers } });
+  const response = await fetch(path, { ...init, headers: { ...headers(), ...init?.headers } }).catch(
+    (error) => {
+      if (error.name === 'AbortError') throw error;
+      throw new Error(`the server does not answer (${error.message})`);
+    },
+  );
   if (!response.ok) throw new Error(await problemOf(response));
   return response;
 }
 
 export const get = (path) => send(path);
 
-export const postForm = (path, form) => send(path, { method: 'POST', body: form });
+export const postForm = (path, form, signal) => send(path, { method: 'POST', body: form, signal });
 
 export const postJson = (path, body, signal) =>
   send(path, {
@@ -37,37 +43,75 @@ export const postJson = (path, body, signal) =>
     signal,
   });
 
-/** The events of a stream, as objects. */
+/** A whole answer. An answer that began before its error has status 200 and the error in its body. */
+export async function jsonOf(response) {
+  let value;
+  try {
+    value = await response.json();
+  } catch (error) {
+    if (error.name === 'AbortError') throw error;
+    throw new BrokenError();
+  }
+  if (value?.error) throw new Error(value.error.message ?? 'the server reports an error');
+  return value;
+}
+
+/** The connection ended before the answer. */
+export class BrokenError extends Error {
+  constructor() {
+    super('the connection broke before the answer ended');
+  }
+}
+
+/** The events of a stream, as objects. Throws the error that an event reports. */
 export async function* eventsOf(response) {
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  let text = '';
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    text += value;
-    const parts = text.split('\n\n');
-    text = parts.pop();
+  for await (const data of dataOf(response)) {
+    if (data === '[DONE]') continue;
+    const event = JSON.parse(data);
+    if (event.error) throw new Error(event.error.message ?? 'the server reports an error');
+    yield event;
+  }
+}
+
+/** The data of each event of a stream; comments have none. */
+async function* dataOf(response) {
+  let rest = '';
+  for await (const text of textsOf(response)) {
+    const parts = (rest + text).split('\n\n');
+    rest = parts.pop();
     for (const part of parts) {
-      const data = part
-        .split('\n')
-        .find((line) => line.startsWith('data: '))
-        ?.slice(6);
-      if (data && data !== '[DONE]') yield JSON.parse(data);
+      const line = part.split('\n').find((each) => each.startsWith('data: '));
+      if (line) yield line.slice('data: '.length);
     }
+  }
+}
+
+async function* textsOf(response) {
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  for (;;) {
+    const { done, value } = await reader.read().catch((error) => {
+      throw error.name === 'AbortError' ? error : new BrokenError();
+    });
+    if (done) return;
+    yield value;
   }
 }
 
 const problem = document.getElementById('problem');
 
+/** Shows an error above the page; without one, hides the last. */
+export function showProblem(error) {
+  problem.textContent = error?.message ?? '';
+  problem.hidden = !error;
+}
+
 /** Runs an act; its error is shown above the page. */
 export async function showingProblems(act) {
-  problem.hidden = true;
+  showProblem();
   try {
     return await act();
   } catch (error) {
-    if (error.name === 'AbortError') return undefined;
-    problem.textContent = error.message;
-    problem.hidden = false;
+    if (error.name !== 'AbortError') showProblem(error);
     return undefined;
   }
 }

@@ -5,6 +5,14 @@ export function element(name, properties = {}, ...children) {
   return made;
 }
 
+/** A button that does something. */
+export const button = (textContent, act, properties = {}) =>
+  element('button', { type: 'button', textContent, onclick: act, ...properties });
+
+/** A box for what is wider than the page: it scrolls, by keys too. */
+export const wideBox = (ariaLabel, ...children) =>
+  element('div', { className: 'wide', tabIndex: 0, role: 'region', ariaLabel }, ...children);
+
 /** A table with a head. */
 export function table(head, rows) {
   const cells = (name, values) =>

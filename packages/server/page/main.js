@@ -1,4 +1,5 @@
 import './tabs.js';
+import './panels.js';
 import './chat.js';
 import './embeddings.js';
 import './speech.js';

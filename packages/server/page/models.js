@@ -1,5 +1,5 @@
-import { get, showingProblems } from './api.js';
-import { element, table } from './elements.js';
+import { get, jsonOf, showingProblems } from './api.js';
+import { element, table, wideBox } from './elements.js';
 import { leaveDisabled } from './tabs.js';
 
 const lists = { generation: 'model', embedding: 'embedding-model', speech: 'speech-model' };
@@ -15,15 +15,20 @@ function planOf({ plan = [] }) {
     .join('; ');
 }
 
+/** The names as choices; the one that was chosen stays. */
+function fill(select, names) {
+  const { wanted = select.value } = select.dataset;
+  select.replaceChildren(...names.map((name) => element('option', { value: name, textContent: name })));
+  if (names.includes(wanted)) select.value = wanted;
+}
+
 /** Fills the lists of models. A view without a model is disabled. */
 export const showModels = () =>
   showingProblems(async () => {
-    const { data } = await (await get('v1/models')).json();
+    const { data } = await jsonOf(await get('v1/models'));
     for (const [kind, id] of Object.entries(lists)) {
       const names = data.filter((model) => model.kind === kind).map((model) => model.id);
-      document
-        .getElementById(id)
-        .replaceChildren(...names.map((name) => element('option', { value: name, textContent: name })));
+      fill(document.getElementById(id), names);
       document.getElementById(tabs[kind]).disabled = names.length === 0;
     }
     leaveDisabled();
@@ -33,5 +38,6 @@ export const showModels = () =>
       String(model.max_model_len ?? ''),
       planOf(model),
     ]);
-    document.getElementById('models').replaceChildren(table(['model', 'kind', 'context', 'plan'], rows));
+    const shown = table(['model', 'kind', 'context', 'plan'], rows);
+    document.getElementById('models').replaceChildren(wideBox('Models', shown));
   });

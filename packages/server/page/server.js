@@ -16,7 +16,7 @@ const figures = [
   ['prompt tokens', (m) => m('prompt_tokens_total')],
   ['of these from the cache', (m) => m('prefix_cache_hits_total')],
   ['generated tokens', (m) => m('generation_tokens_total')],
-  ['pauses for want of room', (m) => m('num_preemptions_total')],
+  ['preemptions', (m) => m('num_preemptions_total')],
 ];
 
 /** Sums of all models, by the name of the metric. */
@@ -41,7 +41,7 @@ function draw(tokens) {
   const points = rates.map((value, i) => `${(600 * i) / (looks - 1)},${115 - (105 * value) / most}`);
   const line = document.createElementNS('http://www.w3.org/2000/svg', 'polyline');
   line.setAttribute('points', points.join(' '));
-  label.textContent = `${(rates.at(-1) ?? 0).toFixed(0)} now, the line’s top is ${most.toFixed(0)}`;
+  label.textContent = `now ${(rates.at(-1) ?? 0).toFixed(0)}, top of the scale ${most.toFixed(0)}`;
   rate.replaceChildren(line);
 }
 

@@ -2,7 +2,7 @@
 import type { Model } from '@quern/runtime';
 import OpenAI from 'openai';
 import type { RunningServer } from '../src/index.js';
-import { json, loadDemo, serving } from './serving.js';
+import { json, loadDemo, post, serving } from './serving.js';
 
 let model: Model;
 let server: RunningServer;
@@ -132,6 +132,50 @@ test.each(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', null] as const)(
     expect(choices).toHaveLength(1);
   },
 );
+
+describe('continue_final_message', () => {
+  const completed = async (fields: object) => {
+    const headers = { authorization: 'Bearer secret' };
+    return post(
+      `${server.url}/v1/chat/completions`,
+      { ...ask, continue_final_message: true, ...fields },
+      headers,
+    );
+  };
+
+  test('the answer goes on where the last message ends', async () => {
+    const whole = (await client.chat.completions.create(ask)).choices[0]!.message.content!;
+    const begin = whole.slice(0, whole.indexOf(' ', 8));
+    for (const content of [begin, [{ type: 'text', text: begin }]]) {
+      const given = [...messages, { role: 'assistant', content }];
+      const { choices } = await json(await completed({ messages: given, max_tokens: 4 }));
+      expect(choices[0].message.content).toMatch(/^ /);
+      expect(whole.startsWith(begin + choices[0].message.content)).toBe(true);
+    }
+  });
+
+  const last = { role: 'assistant', content: 'Once' };
+  const tools = [{ type: 'function', function: { name: 'a', parameters: { type: 'object' } } }];
+  test.each([
+    [{}, 'continue_final_message', /needs a last message of the assistant/],
+    [{ messages: [...messages, { ...last, content: '' }] }, 'continue_final_message', /with a text/],
+    [{ messages: [last] }, 'messages', /needs a message before/],
+    [{ messages: [...messages, last], tools }, 'continue_final_message', /neither tools/],
+    [
+      { messages: [...messages, last], response_format: { type: 'json_object' } },
+      'continue_final_message',
+      /neither tools nor a response_format/,
+    ],
+    [{ messages: [...messages, last], add_generation_prompt: true }, 'continue_final_message', /exclude/],
+    [{ continue_final_message: false, add_generation_prompt: false }, 'add_generation_prompt', /needs/],
+  ] as const)('refuses %j', async (fields, param, message) => {
+    const response = await completed(fields);
+    expect([response.status, (await json(response)).error]).toMatchObject([
+      400,
+      { param, message: expect.stringMatching(message) },
+    ]);
+  });
+});
 
 test('completions: texts, token ids, several prompts, echo', async () => {
   const options = { model: 'demo', temperature: 0, max_tokens: 5 };

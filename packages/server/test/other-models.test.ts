@@ -156,6 +156,29 @@ describe('speech', () => {
     expect(text.trim()).toBe(done.trim());
   });
 
+  test('a stream with its progress, in seconds of sound', async () => {
+    const form = (fields: Readonly<Record<string, string>>) => {
+      const made = new FormData();
+      made.append('file', new Blob([new Uint8Array(tone())]), 'tone.wav');
+      for (const [name, value] of Object.entries({ model: 'speech', temperature: '0', ...fields }))
+        made.append(name, value);
+      return fetch(`${server.url}/v1/audio/transcriptions`, { method: 'POST', body: made });
+    };
+    const body = await (await form({ stream: 'true', 'include[]': 'progress' })).text();
+    const events = body
+      .split('\n\n')
+      .flatMap((each) => (each ? [JSON.parse(each.slice('data: '.length))] : []));
+    const progress = events.filter(({ type }) => type === 'transcript.progress');
+    expect(progress[0]).toEqual({ type: 'transcript.progress', done: 0, total: 1 });
+    expect(progress.at(-1)).toEqual({ type: 'transcript.progress', done: 1, total: 1 });
+    expect(new Set(progress.map(({ done }) => done)).size).toBe(progress.length);
+    expect(events.find(({ type }) => type === 'transcript.text.delta')).toMatchObject({ start: 0 });
+    expect(events.some(({ type }) => type === 'transcript.text.done')).toBe(true);
+    const whole = await form({ 'include[]': 'progress' });
+    expect(whole.status).toBe(400);
+    expect((await json(whole)).error).toMatchObject({ param: 'include[]' });
+  });
+
   test('a translation', async () => {
     const { text } = await speech.transcribe(tone(), { task: 'translate', temperatures: [0] }).result;
     const translated = await client.audio.translations.create({

@@ -38,6 +38,9 @@ describeBrowser('the page of an encoder and a speech model', () => {
     await makeSyntheticSpeechModel(speechPath, { shape: 'whisper-test', format: 'f32' });
     encoder = await loadEmbedder(encoderPath, { backend: 'cpu', onNotice: () => {} });
     speech = await loadSpeechModel(speechPath, { backend: 'cpu', onNotice: () => {} });
+    const transcribe = speech.transcribe.bind(speech); // few tokens, one attempt: the page shows any text
+    speech.transcribe = (sound, options) =>
+      transcribe(sound, { ...options, temperatures: [0], maxTokens: 8 });
     server = await serve({ models: { encoder, speech }, port: 0 });
     const microphone = ['--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream'];
     const args = ['--no-sandbox', '--disable-gpu', ...microphone];
@@ -98,25 +101,40 @@ describeBrowser('the page of an encoder and a speech model', () => {
     await page.click('#tab-speech');
     const input = (await page.$('#sound')) as unknown as FileInput;
     await input.uploadFile(path);
-    await page.click('#speech button[type=submit]');
-    const { text } = await speech.transcribe(path).result;
-    await page.waitForFunction(
-      `document.querySelector('#transcript').textContent.trim() === ${JSON.stringify(text.trim())}`,
-      { timeout: 100_000 },
+    const states = "['transcribe', 'record', 'cancel'].map((id) => document.getElementById(id).disabled)";
+    const begin = "document.querySelector('#transcribe').click()";
+    expect(await evaluate(`${begin}; ${states}`)).toEqual([true, true, false]);
+    expect(await evaluate("document.querySelector('#hearing-text').textContent")).toMatch(
+      /^Transcribing for 0:\d\d/,
     );
+    const { text } = await speech.transcribe(path).result;
+    await page.waitForSelector('#transcribe:not(:disabled)', { timeout: 100_000 });
+    const shown = (await evaluate("document.querySelector('#transcript .segments').textContent")) as string;
+    expect(shown.trim()).toBe(text.trim());
     expect(text.trim()).not.toBe('');
+    expect(await evaluate("document.querySelector('#heard').max")).toBe(1); // the sound's duration, in seconds
+    expect(await evaluate("document.querySelector('#hearing-text').textContent")).toMatch(
+      /^Transcribed: 0:01 of sound in \d+:\d\d\.$/,
+    );
+  }, 120_000);
+
+  test('a transcription is stopped', async () => {
+    await evaluate(
+      "document.querySelector('#transcribe').click(); document.querySelector('#cancel').click()",
+    );
+    await page.waitForFunction("/^Stopped/.test(document.querySelector('#hearing-text').textContent)");
+    await page.waitForSelector('#transcribe:not(:disabled)');
+    expect(await evaluate("document.querySelector('#problem').hidden")).toBe(true);
   }, 120_000);
 
   test('the microphone is recorded and transcribed', async () => {
-    await evaluate("document.querySelector('#transcript').textContent = ''");
     await page.click('#record');
     await page.waitForSelector('#record[aria-pressed=true]', { timeout: 100_000 });
     await new Promise((resolve) => setTimeout(resolve, 1200));
     await page.click('#record');
     await page.waitForSelector('#record[aria-pressed=false]');
-    await page.waitForFunction("document.querySelector('#transcript').textContent !== ''", {
-      timeout: 100_000,
-    });
+    await page.waitForSelector('#transcript .segments', { timeout: 100_000 });
+    await page.waitForSelector('#transcribe:not(:disabled)');
   }, 120_000);
 
   test('without a file: what to do', async () => {

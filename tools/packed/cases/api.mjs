@@ -35,6 +35,21 @@ function writeWave(path) {
   writeFileSync(path, Buffer.concat([head, Buffer.from(samples.buffer)]));
 }
 
+/** The server's page, with every file that it names. */
+async function needPage(url) {
+  const paths = new Set(['']);
+  for (const path of paths) {
+    const response = await fetch(new URL(path, url));
+    assert.equal(response.status, 200, path);
+    const text = await response.text();
+    for (const [, name] of text.matchAll(
+      /(?:from |import |src=|href=)['"](?:\.|page)\/([a-z]+\.[a-z]+)['"]/g,
+    ))
+      paths.add(`page/${name}`);
+  }
+  for (const name of ['style.css', 'chat.js', 'marked.js']) assert.ok(paths.has(`page/${name}`), name);
+}
+
 export const apiCases = (packages, folder) => ({
   async 'generate and abort'() {
     const { loadModel, Model, Generation } = packages.runtime;
@@ -145,6 +160,7 @@ export const apiCases = (packages, folder) => ({
       body: JSON.stringify({ messages: [{ role: 'user', content: 'Hi' }], max_tokens: 3, temperature: 0 }),
     });
     assert.equal((await response.json()).usage.completion_tokens, 3);
+    await needPage(server.url);
     await server.close();
     model.dispose();
   },

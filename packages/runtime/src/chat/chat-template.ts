@@ -1,6 +1,7 @@
 import { checkArgument, checkOptions, type Rule, rules, type Schema } from '@quern/core';
-import { Converter, Text, type Value } from '../jinja/index.js';
+import { Converter, concat, Text, type Value } from '../jinja/index.js';
 import type { EncodeOptions, Tokenizer } from '../tokenizer/index.js';
+import { opensThinking } from './answer/call-formats.js';
 import { BUILTIN_TEMPLATES, type BuiltinTemplate } from './builtin-templates.js';
 import { Capabilities } from './capabilities.js';
 import { adaptMessages, needParts } from './content.js';
@@ -49,6 +50,11 @@ export const renderSchema = {
     about:
       'further roles of messages: those that the model was trained with, and that its template does not name',
     absent: 'none',
+  },
+  answerStart: {
+    ...rules.text,
+    about: 'the beginning of the answer, which the model continues',
+    byDefault: '',
   },
   now: {
     must: 'a valid Date',
@@ -175,7 +181,7 @@ export class ChatTemplate {
     const again = (some: readonly ChatMessage[], others: RenderOptions) => this.write(some, others).value;
     needParts(adapted, text.value, (some) => again(some, options));
     needNothingIgnored(adapted, options, text.value, again, this.capabilities);
-    return text;
+    return options.answerStart ? begunAnswer(text, options.answerStart) : text;
   }
 
   private write(messages: readonly ChatMessage[], options: RenderOptions): Text {
@@ -216,6 +222,12 @@ export const rolesFor = (
   { roles }: ChatTemplate,
   options: Pick<RenderOptions, 'roles'>,
 ): readonly string[] => [...roles, ...(options.roles ?? [])];
+
+/** The prompt with the beginning of the answer. Thoughts come before an answer: open ones are closed. */
+function begunAnswer(prompt: Text, start: string): Text {
+  const behind = opensThinking(prompt.value) ? concat(prompt, new Text('\n</think>\n\n')) : prompt;
+  return concat(behind, Text.typed(start));
+}
 
 /** Whether the template itself wrote the beginning-of-sequence token. */
 function beginsWithBos({ value, typed }: Text, tokenizer: Tokenizer): boolean {

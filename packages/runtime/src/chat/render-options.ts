@@ -10,6 +10,11 @@ export interface RenderOptions {
    * role with.
    */
   roles?: readonly string[] | undefined;
+  /**
+   * The beginning of the answer: the model continues it. Its spellings of control tokens stay text. Behind a template that
+   * opens thoughts, they are closed first.
+   */
+  answerStart?: string | undefined;
   /** The time for `strftime_now`; default: now. */
   now?: Date | undefined;
 }

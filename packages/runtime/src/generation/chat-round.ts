@@ -8,6 +8,8 @@ import type { GenerationPiece, GenerationResult } from './generate-options.js';
 export interface RoundParts<Value = unknown, Text extends string = string> {
   readonly run: Production<GenerationPiece, GenerationResult<Value, Text>>;
   readonly parser: AnswerParser;
+  /** The beginning of the answer, which the caller gave. */
+  readonly start?: string;
 }
 
 const noText: GenerationPiece = { text: '', tokens: [] };
@@ -55,7 +57,7 @@ export class ChatRound<Value = unknown, Text extends string = string> {
     const { text, thinking } = this;
     return {
       role: 'assistant',
-      content: text,
+      content: (this.parts.start ?? '') + text,
       ...(thinking !== '' && { reasoning_content: thinking }),
       ...(calls.length > 0 && { tool_calls: calls.map(callOf) }),
     };

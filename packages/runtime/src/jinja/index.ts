@@ -7,5 +7,5 @@ export { Interpreter } from './interpreter.js';
 export type { Block } from './nodes.js';
 export { parseTemplate } from './parse-statement.js';
 export { Scope } from './scope.js';
-export { Text } from './text.js';
+export { concat, Text } from './text.js';
 export type { Dict, Value } from './value.js';

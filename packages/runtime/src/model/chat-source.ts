@@ -54,7 +54,8 @@ export function chatSource<Value, Text extends string>(
 ): ChatSource<Value, Text> {
   const { template, rules, tools, onNotice } = model;
   const calls = formatOf(template, options, tools);
-  const thinking = structureOf(options) === undefined && knowsThinking(template.source);
+  const { answerStart = '' } = options;
+  const thinking = structureOf(options) === undefined && answerStart === '' && knowsThinking(template.source);
   const shown = shownTokens(rules.tokenizer, [
     ...(calls ? marksOf(calls) : []),
     ...(thinking ? thinkingMarks : []),
@@ -78,7 +79,7 @@ export function chatSource<Value, Text extends string>(
     };
     const run = await Run.begin<Value, Text>(model.source(prompt, structure), options);
     const known = tools.length > 0 && { tools };
-    return { run, parser: new AnswerParser({ calls, thinking: thoughts, ...known }) };
+    return { run, start: answerStart, parser: new AnswerParser({ calls, thinking: thoughts, ...known }) };
   };
   return { tools, oneCallPerMessage: calls !== undefined && takesOneCall(calls), onNotice, begin };
 }
@@ -87,6 +88,12 @@ export function chatSource<Value, Text extends string>(
 function needChoice(options: ChatOptions, tools: readonly NamedTool[]): void {
   const { toolChoice = 'auto' } = options;
   const structure = structureOf(options);
+  const excluded = tools.length > 0 ? 'tools' : structure;
+  if (options.answerStart && excluded)
+    throw badOption(
+      `options answerStart and ${excluded} exclude each other: the beginning of an answer must be plain text`,
+      'answerStart',
+    );
   if (structure && tools.length > 0)
     throw badOption(
       `options ${structure} and tools exclude each other, except with toolChoice: 'none'`,

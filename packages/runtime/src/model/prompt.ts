@@ -62,10 +62,10 @@ export async function textPrompt(
   };
 }
 
-const chatEncodeNames = ['tools', 'extra', 'now', 'roles', 'specialContent'] as const;
+const chatEncodeNames = ['tools', 'extra', 'now', 'roles', 'specialContent', 'answerStart'] as const;
 
 /**
- * A prompt from chat messages, with its text; it ends where the answer begins.
+ * A prompt from chat messages, with its text; it ends where the answer begins, or with `answerStart`.
  * @throws RuntimeError NO_TOKENIZER, EMPTY_PROMPT, PROMPT_TOO_LONG; ChatTemplateError
  */
 export async function chatPrompt(
@@ -82,7 +82,7 @@ export async function chatPrompt(
   const ids = await encodePrompt(text, encoding, rules);
   needTokens(ids, rules);
   needRoom(ids.length, rules.context);
-  return { ids, continues: false, text };
+  return { ids, continues: Boolean(options.answerStart), text };
 }
 
 /** @throws RuntimeError EMPTY_PROMPT, BAD_TOKEN */

@@ -63,6 +63,8 @@ export const chatRequest = z.strictObject({
   response_format: responseFormat,
   chat_template_kwargs: orNull(z.record(z.string(), z.unknown())),
   reasoning_effort: reasoningEffort,
+  add_generation_prompt: orNull(z.boolean()),
+  continue_final_message: orNull(z.boolean()),
   verbosity: z.unknown().optional(),
   ...toolFields,
   functions: notSupported('functions'),
@@ -75,14 +77,44 @@ export const chatRequest = z.strictObject({
 
 export type ChatRequest = z.output<typeof chatRequest>;
 
-/** The messages as the templates know them. */
-export const messagesOf = ({ messages }: ChatRequest): ChatMessage[] =>
-  messages.map(
+/** The messages as the templates know them; without the one that the answer continues. */
+export const messagesOf = ({ messages, continue_final_message }: ChatRequest): ChatMessage[] =>
+  (continue_final_message ? messages.slice(0, -1) : messages).map(
     ({ role, ...rest }) => ({ ...rest, role: role === 'developer' ? 'system' : role }) as ChatMessage,
   );
 
+/** The beginning of the answer: `continue_final_message`, as in vLLM. */
+export function answerStartOf({ messages, continue_final_message }: ChatRequest): string | undefined {
+  const content = continue_final_message ? messages.at(-1)!.content : undefined;
+  return Array.isArray(content)
+    ? content.map((each) => ('text' in each ? each.text : each.refusal)).join('')
+    : (content ?? undefined);
+}
+
+/** @throws ApiError 400 where an answer is to be continued and cannot be */
+function needContinuable(body: ChatRequest): void {
+  const field = 'continue_final_message';
+  const { add_generation_prompt: added, continue_final_message: continued, tools, messages } = body;
+  if (!continued && added === false)
+    throw badField('add_generation_prompt', `add_generation_prompt: false needs ${field}: true`);
+  if (!continued) return;
+  const last = messages.at(-1)!;
+  if (added) throw badField(field, `${field} and add_generation_prompt exclude each other`);
+  if (last.role !== 'assistant' || last.tool_calls?.length || !answerStartOf(body))
+    throw badField(field, `${field} needs a last message of the assistant, with a text and without calls`);
+  if (messages.length === 1) throw badField('messages', `${field} needs a message before the answer`);
+  const isStructured = body.response_format !== undefined && body.response_format.type !== 'text';
+  if (tools?.length || isStructured)
+    throw badField(field, `${field} goes with neither tools nor a response_format: it continues plain text`);
+}
+
 /** @throws ApiError 400 for fields that do not fit together */
-export function needFitting({
+export function needFitting(body: ChatRequest): void {
+  needContinuable(body);
+  needFittingFields(body);
+}
+
+function needFittingFields({
   messages,
   logprobs,
   top_logprobs,

@@ -1,6 +1,14 @@
-import { type TranscribeOptions, type TranscriptionResult, toSrt, toVtt } from '@quern/runtime';
+import {
+  type TranscribeOptions,
+  type Transcription,
+  type TranscriptionResult,
+  toSrt,
+  toVtt,
+} from '@quern/runtime';
 import { z } from 'zod';
 import { begun } from '../chat/begun.js';
+import { interleave } from '../chat/interleave.js';
+import { Pushed } from '../chat/pushed.js';
 import type { Call, ServerContext } from '../context.js';
 import { badField } from '../errors.js';
 import { modelFor } from '../models.js';
@@ -19,6 +27,7 @@ const request_ = z.strictObject({
   temperature: z.coerce.number().min(0).max(1).optional(),
   stream: z.enum(['true', 'false', '1', '0']).optional(),
   'timestamp_granularities[]': z.array(z.enum(['word', 'segment'])).optional(),
+  'include[]': z.array(z.enum(['progress'])).optional(),
 });
 
 type AudioRequest = z.output<typeof request_>;
@@ -29,11 +38,15 @@ export const audio =
   async (request: Request, { options }: ServerContext, call: Call): Promise<Response> => {
     const { file, body } = await readForm(request);
     const { model } = modelFor(options.models, 'speech', body.model);
-    const transcription = model.transcribe(file, optionsOf(body, task, call.signal));
-    if (body.stream === 'true' || body.stream === '1') {
-      return eventStream(await begun(deltas(transcription), call), call);
+    const transcribe = (more: TranscribeOptions = {}) =>
+      model.transcribe(file, { ...optionsOf(body, task, call.signal), ...more });
+    const isStream = body.stream === 'true' || body.stream === '1';
+    if (!isStream) {
+      if (body['include[]']) throw badField('include[]', 'progress needs stream: true');
+      return show(transcribe().result, body.response_format, task, call);
     }
-    return show(transcription.result, body.response_format, task, call);
+    const events = body['include[]']?.length ? withProgress(transcribe) : deltas(transcribe());
+    return eventStream(await begun(events, call), call);
   };
 
 async function readForm(request: Request): Promise<{ file: Uint8Array; body: AudioRequest }> {
@@ -44,9 +57,8 @@ async function readForm(request: Request): Promise<{ file: Uint8Array; body: Aud
   if (!file || typeof file === 'string')
     throw badField('file', 'send the sound as the file of the form', 'missing');
   form.delete('file');
-  const words = 'timestamp_granularities[]';
   const fields = Object.fromEntries(
-    [...form.keys()].map((name) => [name, name === words ? form.getAll(name) : form.get(name)]),
+    [...form.keys()].map((name) => [name, name.endsWith('[]') ? form.getAll(name) : form.get(name)]),
   );
   return { file: new Uint8Array(await file.arrayBuffer()), body: parse(request_, fields) };
 }
@@ -68,12 +80,31 @@ function optionsOf(
   };
 }
 
-async function* deltas(
-  transcription: AsyncIterable<{ readonly text: string }> & { readonly result: Promise<TranscriptionResult> },
-): AsyncGenerator<string> {
-  for await (const { text } of transcription) yield event({ type: 'transcript.text.delta', delta: text });
+async function* deltas(transcription: Transcription): AsyncGenerator<string> {
+  for await (const { text, start, end } of transcription)
+    yield event({ type: 'transcript.text.delta', delta: text, start, end });
   const { text } = await transcription.result;
   yield event({ type: 'transcript.text.done', text });
+}
+
+/** The same, with `transcript.progress` between: seconds of sound, `done` of `total`. */
+async function* withProgress(transcribe: (more: TranscribeOptions) => Transcription): AsyncGenerator<string> {
+  const progress = new Pushed<string>();
+  let last: number | undefined;
+  const onProgress: TranscribeOptions['onProgress'] = ({ done, total }) => {
+    if (done !== last) progress.push(event({ type: 'transcript.progress', done, total }));
+    last = done;
+  };
+  const texts = ending(deltas(transcribe({ onProgress })), () => progress.end());
+  for await (const [, each] of interleave([progress, texts])) yield each;
+}
+
+async function* ending<T>(values: AsyncIterable<T>, end: () => void): AsyncGenerator<T> {
+  try {
+    yield* values;
+  } finally {
+    end();
+  }
 }
 
 const plain = 'text/plain; charset=utf-8';

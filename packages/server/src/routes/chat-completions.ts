@@ -8,7 +8,7 @@ import { answer, type TurnEvent, turn } from '../chat/turn.js';
 import { finishReason, usageOf } from '../chat/usage.js';
 import type { Call, ServerContext } from '../context.js';
 import { generatorFor, type NamedModel } from '../models.js';
-import { type ChatRequest, chatRequest, messagesOf, needFitting } from '../requests/chat.js';
+import { answerStartOf, type ChatRequest, chatRequest, messagesOf, needFitting } from '../requests/chat.js';
 import { samplingOptions } from '../requests/generate-options.js';
 import { needMaxTokens } from '../requests/max-tokens.js';
 import { parse, readJson } from '../requests/parse.js';
@@ -66,6 +66,7 @@ function optionsOf(body: ChatRequest, { model }: Served): ChatOptions {
     maxTokens,
     logprobs: body.logprobs ? (body.top_logprobs ?? 0) : undefined,
     extra: body.chat_template_kwargs,
+    answerStart: answerStartOf(body),
   };
 }
 

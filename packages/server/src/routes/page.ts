@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { dirname, extname, join } from 'node:path';
 import { ApiError } from '../errors.js';
 import { here } from '../here.js';
@@ -20,10 +21,27 @@ const headers = {
   'cache-control': 'no-cache',
 };
 
+/** Modules of npm that the page imports: each is one file without imports. */
+const packages: Readonly<Record<string, string>> = { 'marked.js': 'marked' };
+
+function pathOf(name: string): string {
+  const known = packages[name];
+  return known === undefined ? join(folder, name) : createRequire(here).resolve(known);
+}
+
+/** undefined: there is no such file. */
+async function read(name: string): Promise<Buffer | undefined> {
+  try {
+    return await readFile(pathOf(name));
+  } catch {
+    return undefined;
+  }
+}
+
 /** A file of the page. @throws ApiError 404 */
 export async function pageFile(name: string): Promise<Response> {
   const type = /^[a-z]+\.[a-z]+$/.test(name) ? types[extname(name)] : undefined;
-  const bytes = type && (await readFile(join(folder, name)).catch(() => undefined));
+  const bytes = type && (await read(name));
   if (!type || !bytes) throw new ApiError(404, `the page has no file ${name}`, null, 'unknown_route');
   return new Response(new Uint8Array(bytes), { headers: { ...headers, 'content-type': type } });
 }
