@@ -7,6 +7,8 @@ import { here } from '../here.js';
 export interface QuernField {
   /** Module that exports `createBackend`. */
   readonly backend?: string;
+  /** Module that exports `architectures`, a list for `registerArchitecture` of @quern/models. */
+  readonly architectures?: string;
   /** false: 'auto' does not load this backend; it must be asked for by name. */
   readonly auto?: boolean;
   /** A model file, or a folder with one. */
@@ -124,17 +126,27 @@ function plugAndPlayFolder(name: string, from: string): string | undefined {
   return ifThere(() => find?.(issuer)?.resolveToUnqualified(name, issuer) ?? undefined);
 }
 
+/** The application itself, where it is a package with a "quern" field: an author tries it in its own folder. */
+function ownPackage(folder: string): QuernPackage[] {
+  const { name, quern } = readManifest(folder) ?? {};
+  return name !== undefined && quern ? [{ name, folder, quern }] : [];
+}
+
+function dependency(name: string, application: string): QuernPackage[] {
+  const folder = installedFolder(name, application);
+  const quern = folder && readManifest(folder)?.quern;
+  return folder && quern ? [{ name, folder, quern }] : [];
+}
+
 /**
  * The packages with a "quern" field, found from the application's folders; of two packages with one name, the first.
  */
 export function quernPackages(resolveFrom?: string): QuernPackage[] {
   const found = new Map<string, QuernPackage>();
-  for (const application of applicationFolders(resolveFrom))
-    for (const name of packageNames(application)) {
-      if (found.has(name)) continue;
-      const folder = installedFolder(name, application);
-      const quern = folder && readManifest(folder)?.quern;
-      if (folder && quern) found.set(name, { name, folder, quern });
-    }
+  for (const application of applicationFolders(resolveFrom)) {
+    for (const own of ownPackage(application)) if (!found.has(own.name)) found.set(own.name, own);
+    for (const name of packageNames(application))
+      if (!found.has(name)) for (const other of dependency(name, application)) found.set(name, other);
+  }
   return [...found.values()];
 }
