@@ -1,12 +1,7 @@
 // One model on several backends: equal bits; each backend holds only the weights of its layers.
 import { createBackend, referenceDriver } from '@quern/backend-reference';
 import { type Backend, contiguousKvCache, defineBackend, inputBatch, type KvCache } from '@quern/core';
-import {
-  type LanguageModel,
-  loadLanguageModel,
-  openModelFile,
-  type PartPlace,
-} from '../src/index.js';
+import { type LanguageModel, loadLanguageModel, openModelFile, type PartPlace } from '../src/index.js';
 import { llamaTensors, writeLlama } from './model-files.js';
 import { kvOptions, sequenceLogits } from './run-model.js';
 
