@@ -89,8 +89,7 @@ export function applicationFolders(resolveFrom?: string): string[] {
 }
 
 /** The dependencies of an application. Without a package.json, as in npm's global folder: all installed packages. */
-function packageNames(folder: string): string[] {
-  const manifest = readManifest(folder);
+function packageNames(folder: string, manifest: Manifest | undefined): string[] {
   if (!manifest) return installedNames(join(folder, 'node_modules'));
   const { dependencies, optionalDependencies, devDependencies } = manifest;
   return Object.keys({ ...dependencies, ...optionalDependencies, ...devDependencies });
@@ -105,13 +104,20 @@ function installedNames(folder: string): string[] {
   );
 }
 
-/**
- * The folder of an installed dependency, seen from a folder. Does not require the package to export its package.json.
- */
-function installedFolder(name: string, from: string): string | undefined {
+/** The package in a folder, if it has a "quern" field. */
+function packageIn(folder: string, name: string | undefined, manifest: Manifest | undefined): QuernPackage[] {
+  return name !== undefined && manifest?.quern ? [{ name, folder, quern: manifest.quern }] : [];
+}
+
+/** An installed dependency, seen from a folder. Does not require the package to export its package.json. */
+function dependency(name: string, from: string): QuernPackage[] {
   const places = module.createRequire(join(from, 'package.json')).resolve.paths(name) ?? [];
-  const folders = places.map((place) => join(place, name));
-  return folders.find((folder) => readManifest(folder) !== undefined) ?? plugAndPlayFolder(name, from);
+  for (const place of places) {
+    const manifest = readManifest(join(place, name));
+    if (manifest) return packageIn(join(place, name), name, manifest);
+  }
+  const folder = plugAndPlayFolder(name, from);
+  return folder === undefined ? [] : packageIn(folder, name, readManifest(folder));
 }
 
 /** Part of the API of Yarn's Plug'n'Play, which has no node_modules. */
@@ -126,26 +132,17 @@ function plugAndPlayFolder(name: string, from: string): string | undefined {
   return ifThere(() => find?.(issuer)?.resolveToUnqualified(name, issuer) ?? undefined);
 }
 
-/** The application itself, where it is a package with a "quern" field: an author tries it in its own folder. */
-function ownPackage(folder: string): QuernPackage[] {
-  const { name, quern } = readManifest(folder) ?? {};
-  return name !== undefined && quern ? [{ name, folder, quern }] : [];
-}
-
-function dependency(name: string, application: string): QuernPackage[] {
-  const folder = installedFolder(name, application);
-  const quern = folder && readManifest(folder)?.quern;
-  return folder && quern ? [{ name, folder, quern }] : [];
-}
-
 /**
- * The packages with a "quern" field, found from the application's folders; of two packages with one name, the first.
+ * The packages with a "quern" field, found from the application's folders: the application itself, which an author tries in its own
+ * folder, and its dependencies. Of two packages with one name, the first.
  */
 export function quernPackages(resolveFrom?: string): QuernPackage[] {
   const found = new Map<string, QuernPackage>();
   for (const application of applicationFolders(resolveFrom)) {
-    for (const own of ownPackage(application)) if (!found.has(own.name)) found.set(own.name, own);
-    for (const name of packageNames(application))
+    const manifest = readManifest(application);
+    for (const own of packageIn(application, manifest?.name, manifest))
+      if (!found.has(own.name)) found.set(own.name, own);
+    for (const name of packageNames(application, manifest))
       if (!found.has(name)) for (const other of dependency(name, application)) found.set(name, other);
   }
   return [...found.values()];

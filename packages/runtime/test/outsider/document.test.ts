@@ -1,4 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { findBackend } from '../../src/index.js';
+import { makeApplication } from '../application.js';
 
 test.each(['backend', 'architecture'])(
   'the README of docs/examples/%s links to every file of the folder',
@@ -13,3 +15,17 @@ test.each(['backend', 'architecture'])(
     );
   },
 );
+
+test('the shortest driver of docs/writing-a-backend.md computes, with its own kernel', async () => {
+  const page = readFileSync(new URL('../../../../docs/writing-a-backend.md', import.meta.url), 'utf8');
+  const [, code = ''] = /^```js\n([^`]*?referenceDriver[^`]*)^```$/ms.exec(page) ?? [];
+  const resolveFrom = makeApplication({
+    'quern-backend-tiny': { quern: { backend: './index.mjs' }, files: { 'index.mjs': code } },
+  });
+  const { backend } = await findBackend('tiny', { resolveFrom });
+  using step = backend.step();
+  const x = step.input(Float32Array.of(-1, 0, 2));
+  const y = Array.from(await step.read(backend.silu(x)));
+  expect(y.map((value) => value.toFixed(4))).toEqual(['-0.2689', '0.0000', '1.7616']);
+  backend.dispose();
+});
