@@ -109,9 +109,12 @@ function packageIn(folder: string, name: string | undefined, manifest: Manifest 
   return name !== undefined && manifest?.quern ? [{ name, folder, quern: manifest.quern }] : [];
 }
 
+/** The folders in which Node looks for a package, seen from a folder: its node_modules, and those above. */
+const placesFrom = (folder: string): readonly string[] =>
+  module.createRequire(join(folder, 'package.json')).resolve.paths('any-package') ?? [];
+
 /** An installed dependency, seen from a folder. Does not require the package to export its package.json. */
-function dependency(name: string, from: string): QuernPackage[] {
-  const places = module.createRequire(join(from, 'package.json')).resolve.paths(name) ?? [];
+function dependency(name: string, from: string, places: readonly string[]): QuernPackage[] {
   for (const place of places) {
     const manifest = readManifest(join(place, name));
     if (manifest) return packageIn(join(place, name), name, manifest);
@@ -142,8 +145,9 @@ export function quernPackages(resolveFrom?: string): QuernPackage[] {
     const manifest = readManifest(application);
     for (const own of packageIn(application, manifest?.name, manifest))
       if (!found.has(own.name)) found.set(own.name, own);
+    const places = placesFrom(application);
     for (const name of packageNames(application, manifest))
-      if (!found.has(name)) for (const other of dependency(name, application)) found.set(name, other);
+      if (!found.has(name)) for (const other of dependency(name, application, places)) found.set(name, other);
   }
   return [...found.values()];
 }
