@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createBackend } from '@quern/backend-reference';
 import type { Tensor, Weight } from '@quern/core';
 import {
+  type Architecture,
   decoderConfigFromHuggingFace,
   layerRope,
   loadLanguageModel,
@@ -123,7 +124,7 @@ test('the page’s attention: that of attendCache', async () => {
     'cache',
   ];
   const attend = new Function(...names, code);
-  registerArchitecture({
+  const byOps: Architecture = {
     ...olmo2,
     accepts: ({ path }) => path.includes('by-hand'),
     build(b, weights, c) {
@@ -145,7 +146,8 @@ test('the page’s attention: that of attendCache', async () => {
         },
       };
     },
-  });
+  };
+  registerArchitecture(byOps);
   const byHand = writeFolder('by-hand', config, parameters);
   expect(await logitsOf(byHand)).toEqual(await logitsOf(folder()));
 });
