@@ -86,6 +86,10 @@ const program = (imports) => `${imports}
 const programs = {
   'esm.mjs': program("import { loadModel } from '@quern/runtime';"),
   'commonjs.cjs': program("const { loadModel } = require('@quern/runtime');"),
+  'other-copy.cjs': program(
+    "const { loadModel: load } = require('@quern/runtime');\n" +
+      "const loadModel = async (...given) => import('quern-olmo2/register').then(() => load(...given)); // ESM's copy of models",
+  ),
   'registered.mjs': program("import 'quern-olmo2/register';\nimport { loadModel } from '@quern/runtime';"),
 };
 
@@ -165,4 +169,5 @@ export async function checkArchitecture(tools) {
     );
   });
   await loads('registered.mjs');
+  await loads('other-copy.cjs');
 }

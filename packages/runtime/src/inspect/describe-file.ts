@@ -98,8 +98,8 @@ async function resolvePath(located: string): Promise<string> {
   return (await stat(path)).isDirectory() ? inFolder(path) : path;
 }
 
-/** Codes of files that may hold anything but a model that Quern knows. */
-const otherFiles: readonly string[] = ['NO_MODEL', 'NOT_FOUND', 'UNKNOWN_ARCHITECTURE', 'AMBIGUOUS_MODEL'];
+/** Codes of files that may hold anything but a model. */
+const otherFiles: readonly string[] = ['NO_MODEL', 'NOT_FOUND', 'AMBIGUOUS_MODEL'];
 
 async function modelOf(
   path: string,

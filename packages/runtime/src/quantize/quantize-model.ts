@@ -31,7 +31,7 @@ import { speechVocabularyToGguf } from './speech-vocabulary.js';
 export interface QuantizeModelOptions extends QuantizeOptions {
   /** llama.cpp's name of the tokenizer's pre-tokenization, where the model's folder does not tell it. */
   readonly pre?: string | undefined;
-  /** Folder: the packages in its nearest package.json are searched for models. Default: the application's folder. */
+  /** Folder: the packages in its nearest package.json are searched for models and architectures. Default: the application's folder. */
   readonly resolveFrom?: string | undefined;
 }
 
