@@ -35,7 +35,7 @@ const ofPackage = (name: string): readonly KnownArchitecture[] =>
   knownArchitectures().filter((known) => known.package === name);
 
 async function loadOne(name: string, folder: string, path: string): Promise<ArchitectureReport> {
-  if (ofPackage(name).length > 0) return { package: name, architectures: ofPackage(name) }; // the program imported it
+  if (ofPackage(name).length > 0) return { package: name, architectures: ofPackage(name) }; // imported by the program, or from another folder
   try {
     const { result, added } = await registeringFor(name, () => importModule(folder, path));
     const exported = listIn(result);
