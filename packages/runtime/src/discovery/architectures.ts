@@ -1,3 +1,4 @@
+import { checkArgument, rules } from '@quern/core';
 import {
   type KnownArchitecture,
   knownArchitectures,
@@ -5,7 +6,7 @@ import {
   registerArchitecture,
   registeringFor,
 } from '@quern/models';
-import { messageOf } from '../error.js';
+import { badArgument, messageOf } from '../error.js';
 import { giveNotice, type NoticeListener } from '../notice.js';
 import { applicationFolders, type QuernPackage, quernPackages } from './application.js';
 import { importModule } from './import-module.js';
@@ -64,8 +65,11 @@ function listIn(module: unknown): ArchitectureList | undefined {
  * Loads the packages that declare architectures ("quern": {"architectures": "./dist/index.js"} in their package.json)
  * among the application's dependencies, each once per process.
  * @returns a report per package; a package that does not load is an error in its report
+ * @throws RuntimeError BAD_ARGUMENT
  */
 export async function loadArchitectures(resolveFrom?: string): Promise<readonly ArchitectureReport[]> {
+  if (resolveFrom !== undefined)
+    checkArgument('loadArchitectures', 'resolveFrom', resolveFrom, rules.text, badArgument);
   const declared = quernPackages(resolveFrom).filter(({ quern }) => typeof quern.architectures === 'string');
   return Promise.all(declared.map(load));
 }

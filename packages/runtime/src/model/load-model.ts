@@ -10,7 +10,7 @@ import { locateModel, type ModelLocator } from './locate-model.js';
 import { Model } from './model.js';
 import { openCache } from './open-cache.js';
 import { openCopies } from './open-copies.js';
-import { openModelFile } from './open-file.js';
+import { openLanguageFile } from './open-file.js';
 
 /**
  * Loads a language model from a path or file: URL (a GGUF file, a safetensors file, a folder with config.json and
@@ -23,7 +23,7 @@ import { openModelFile } from './open-file.js';
 export async function loadModel(pathOrId: ModelLocator, options: LoadOptions = {}): Promise<Model> {
   const start = performance.now();
   const resolved = resolveLoadOptions('loadModel', options);
-  const file = await openModelFile(locateModel('loadModel', pathOrId, resolved.resolveFrom), resolved);
+  const file = await openLanguageFile(locateModel('loadModel', pathOrId, resolved.resolveFrom), resolved);
   const tokenizer = await loadTokenizer(file);
   await yieldToEventLoop();
   const chatTemplate = await loadChatTemplate(file, tokenizer, resolved.chatTemplate, resolved.onNotice);

@@ -1,6 +1,6 @@
 import { type EncoderFile, ModelError, type ModelFile, type SpeechFile } from '@quern/models';
 import { locateModel, type ModelLocator } from './locate-model.js';
-import { type OpenOptions, openEncoderFile, openModelFile, openSpeechModel } from './open-file.js';
+import { type OpenOptions, openEncoderFile, openLanguageFile, openSpeechModel } from './open-file.js';
 
 /** Kind of a model: text generation, embedding and ranking, or speech recognition. */
 export type ModelKind = AnyModelFile['kind'];
@@ -14,7 +14,7 @@ export type AnyModelFile =
 type Open = (path: string, options: OpenOptions) => Promise<AnyModelFile>;
 
 const kinds: readonly Open[] = [
-  async (...given) => ({ kind: 'language', file: await openModelFile(...given) }),
+  async (...given) => ({ kind: 'language', file: await openLanguageFile(...given) }),
   async (...given) => ({ kind: 'encoder', file: await openEncoderFile(...given) }),
   async (...given) => ({ kind: 'speech', file: await openSpeechModel(...given) }),
 ];

@@ -3,7 +3,7 @@ import { RuntimeError } from '../error.js';
 import type { Tokenizer } from '../tokenizer/index.js';
 import { loadTokenizer } from './load-text.js';
 import { locateModel, type ModelLocator } from './locate-model.js';
-import { openEncoderFile, openModelFile } from './open-file.js';
+import { openEncoderFile, openLanguageFile } from './open-file.js';
 
 /**
  * The tokenizer of a model; weights are not read. Rejects with RuntimeError MODEL_NOT_FOUND, BAD_ARGUMENT or
@@ -19,7 +19,7 @@ export async function openTokenizer(pathOrId: ModelLocator, resolveFrom?: string
 /** The file of a language model or of an encoder. */
 async function openAnyFile(path: string, resolveFrom: string | undefined) {
   try {
-    return await openModelFile(path, { resolveFrom });
+    return await openLanguageFile(path, { resolveFrom });
   } catch (error) {
     if (error instanceof ModelError && error.code === 'WRONG_KIND')
       return openEncoderFile(path, { resolveFrom });
