@@ -18,6 +18,7 @@ const calls = {
   TextsOptions: 'embedder.rerank',
   SpeechLoadOptions: 'loadSpeechModel',
   TranscribeOptions: 'model.transcribe',
+  OpenOptions: 'openModelFile',
   QuantizeModelOptions: 'quantizeModel',
   PerplexityOptions: 'perplexity',
   FindBackendsOptions: 'findBackend, describeDevices',

@@ -10,7 +10,8 @@ if(NOT CMAKE_JS_INC)
 endif()
 find_package(Threads REQUIRED)
 
-# Most of a short file's compilation is headers: a clean build takes 220 s of processor time without unity, 150 with.
+# Most of a short file's compilation is headers. A clean build of a small backend with all plain ops takes about 13 s of processor time;
+# backend-cpu, with its kernels per instruction set, 220 s without unity, 150 with.
 option(QUERN_UNITY "Compile 12 source files as one; OFF is faster while one file changes" ON)
 
 function(quern_addon name)

@@ -11,6 +11,7 @@ import { buildEmulated as buildEmulatedMetal } from '../../packages/backend-meta
 import { runGuide } from '../guide/run.mjs';
 import { hasKernels } from '../has-kernels.mjs';
 import { packageManager, root } from '../setup.mjs';
+import { checkArchitecture } from './architecture.mjs';
 import { contentFaults, foreignSources, linkFaults, packAll } from './pack.mjs';
 import { serve } from './registry.mjs';
 import { checkSetups } from './setups.mjs';
@@ -413,6 +414,10 @@ async function main() {
       { attempt, expectText, all: process.argv.includes('--setups') },
     );
     await checkNativeDriver(registry.origin);
+    await checkArchitecture({
+      ...{ work, run, attempt, expectText },
+      npmInstall: (args, options) => npmInstall(registry.origin, args, options),
+    });
   } finally {
     registry.close();
     rmSync(work, { recursive: true, force: true });

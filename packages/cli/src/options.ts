@@ -131,6 +131,13 @@ export const threadsOption = (): Option => numberOption('--threads <n>', loading
 export const precisionOption = (): Option =>
   new Option('--precision <name>', helpOf(loading.precision)).choices(precisions);
 
+/** An own option of a backend. */
+export const backendOptionOption = (rest = ''): Option =>
+  new Option(
+    '--backend-option <key=value>',
+    `an option of the backend${rest}; a JSON value is parsed; may be repeated`,
+  ).argParser(keyValue);
+
 /** The backend, and its own options. */
 export const withNamedBackend = (command: Command): Command =>
   command
@@ -139,11 +146,7 @@ export const withNamedBackend = (command: Command): Command =>
       'auto, or the name or path of a backend; several, separated by commas, for one language model',
       'auto',
     )
-    .option(
-      '--backend-option <key=value>',
-      'an option of the backend; with several backends: name.key=value; a JSON value is parsed; may be repeated',
-      keyValue,
-    );
+    .addOption(backendOptionOption('; with several backends: name.key=value'));
 
 /** For models whose files may change during use. */
 export const noMmapOption = (): Option =>

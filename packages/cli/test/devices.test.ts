@@ -1,5 +1,5 @@
 import type { DeviceReport } from '@quern/runtime';
-import { showDevice } from '../src/commands/devices.js';
+import { showArchitectures, showDevice } from '../src/commands/devices.js';
 
 test('an emulated GPU: small numbers keep their digits', () => {
   const report: DeviceReport = {
@@ -52,4 +52,15 @@ test('a GPU: copy bandwidth, the bf16 rate and the link; no rate of one thread',
     '  copies: 50.0 GB/s to the device, 49.0 GB/s from it',
     '  capabilities: graph',
   ]);
+});
+
+test('packages that bring architectures: their names in files, or why they do not load', () => {
+  const known = { name: 'olmo2', kind: 'language', own: false, package: 'quern-olmo2' } as const;
+  const names = { gguf: ['olmo2'], huggingFace: ['Olmo2ForCausalLM', 'olmo2'] };
+  expect(showArchitectures({ package: 'quern-olmo2', architectures: [{ ...known, names }] })).toBe(
+    'quern-olmo2: architecture olmo2 (olmo2, Olmo2ForCausalLM)',
+  );
+  expect(showArchitectures({ package: 'quern-bad', error: 'there is no index.js' })).toBe(
+    'quern-bad: its architectures do not load: there is no index.js',
+  );
 });

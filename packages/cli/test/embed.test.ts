@@ -45,11 +45,12 @@ test('rerank prints the best text first', async () => {
   expect(stdout.split('\n')[0]).toBe(`${ranked[0].score.toFixed(4)}\t${texts[ranked[0].index]}`);
 });
 
-test('embed and rerank pass --backend-option to the backend', async () => {
-  const flags = ['--backend', 'reference', '--backend-option', 'speed=2', '--no-mmap'];
+test('embed, rerank and verify pass --backend-option to the backend', async () => {
+  const flags = ['--backend', 'reference', '--backend-option', 'speed=2'];
   for (const args of [
-    ['embed', model, 'a'],
-    ['rerank', model, 'a', 'b'],
+    ['embed', model, 'a', '--no-mmap'],
+    ['rerank', model, 'a', 'b', '--no-mmap'],
+    ['verify', model],
   ]) {
     const { code, stderr } = await quern([...args, ...flags]);
     expect([code, stderr]).toEqual([1, expect.stringContaining("no option 'speed'")]);

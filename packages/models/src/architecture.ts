@@ -33,8 +33,11 @@ export interface Architecture {
   readonly name: string;
   /** What files call it: `general.architecture` in GGUF, an entry of `architectures` or `model_type` in config.json. */
   readonly names: Readonly<Record<Naming, readonly string[]>>;
-  /** Another architecture under the same name in GGUF files (Mixtral: 'llama'). */
-  ggufVariant?(settings: Settings): Architecture | undefined;
+  /**
+   * For a name that several architectures share (Mixtral's GGUF files are called 'llama'): whether a file is of this
+   * one. An architecture that accepts a file comes before one without `accepts`. Absent: all files with its names.
+   */
+  accepts?(settings: Settings, naming: Naming): boolean;
   readonly weights: DecoderWeightTable;
   /** Renames tensors of a Hugging Face file to the table's names; splits fused tensors. */
   rename?(file: WeightFile): WeightFile;
@@ -46,7 +49,7 @@ export interface Architecture {
   configFromHuggingFace(source: HuggingFaceSource): DecoderConfig;
   /**
    * The forward pass over loaded weights. A model on several backends has one `Decoder` per backend, with only that
-   * backend's weights. So `build` itself must not read a weight; the functions of `Decoder` do.
+   * backend's weights. So `build` itself must not read a weight; the functions of `Decoder` do. `build` is synchronous.
    */
   build(backend: Backend, weights: AnyLoadedWeights, config: DecoderConfig): Decoder;
 }

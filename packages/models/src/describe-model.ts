@@ -5,8 +5,7 @@ import type { LayerRange } from './layer-ranges.js';
 import type { ModelFile } from './model-file.js';
 import { decodedFormat } from './weights/decode-weight.js';
 import { bytesOn, readsNatively } from './weights/load-weights.js';
-import { resolveDecoder } from './weights/resolve-decoder.js';
-import { isDense, type ResolvedWeight } from './weights/resolve-weights.js';
+import { isDense, type ResolvedWeight, resolveWeights } from './weights/resolve-weights.js';
 import { tiedOutput, unreadTensors } from './weights/unread-tensors.js';
 import { type StoredTensor, storedBytes } from './weights/weight-file.js';
 
@@ -71,8 +70,8 @@ const opened: Rule<ModelFile> = {
  */
 export function describeModel(file: ModelFile, backend?: Backend): ModelDescription {
   checkArgument('describeModel', 'file', file, opened, badArgument);
-  const { architecture, config } = file;
-  const resolved = resolveDecoder(file);
+  const { architecture, config, weights } = file;
+  const resolved = resolveWeights(architecture.weights, config, weights);
   const costOf = (weight: ResolvedWeight): WeightCost => costOn(weight, backend);
   const costs = costsOf(resolved, config.layers, costOf);
   const whole = rangeCost(costs, { from: 0, to: config.layers });

@@ -7,7 +7,8 @@ export type ModelErrorCode =
   | 'AMBIGUOUS_MODEL' // a folder with several models: name one
   | 'UNKNOWN_ARCHITECTURE' // no registered architecture has that name
   | 'WRONG_KIND' // a language model, an encoder or a speech model instead of another kind
-  | 'DUPLICATE_ARCHITECTURE' // registering a name that is taken
+  | 'DUPLICATE_ARCHITECTURE' // a file's architecture that two packages bring
+  | 'BAD_ARCHITECTURE' // an architecture from outside breaks the rules of docs/writing-a-model.md
   | 'BAD_CONFIG' // a value is missing, absurd, or contradicts another
   | 'UNSUPPORTED_CONFIG' // a valid value that Quern does not support
   | 'MISSING_WEIGHT' // the file lacks a tensor of the architecture

@@ -10,16 +10,32 @@ export { type FeedForwardWeights, gegluFeedForward, swigluFeedForward } from './
 export { type MixtureWeights, mixtureFeedForward, sparseFeedForward } from './blocks/mixture.js';
 export { rootMeanSquareNorm } from './blocks/norm.js';
 export { embedAndLogits, type VocabularyWeights } from './blocks/vocabulary.js';
-export type { DecoderConfig, MixtureConfig } from './config/decoder-config.js';
-export { decoderConfigFromGguf, type GgufRules, type GgufSource } from './config/gguf.js';
+export {
+  type DecoderConfig,
+  type HeadKeys,
+  limits,
+  type MixtureConfig,
+  readHeads,
+  sameWindow,
+} from './config/decoder-config.js';
+export { gemmaDiffers, gemmaFromGguf, gemmaFromHuggingFace } from './config/gemma.js';
+export { decoderConfigFromGguf, type GgufRules, type GgufSource, hasExperts } from './config/gguf.js';
 export {
   decoderConfigFromHuggingFace,
   type HuggingFaceRules,
   type HuggingFaceSource,
 } from './config/hugging-face.js';
 export { layerRope } from './config/layer-rope.js';
+export { mixtralMixture, mixtureFromGguf, qwen3MoeMixture } from './config/mixture.js';
 export { Settings } from './config/settings.js';
-export { noWindows } from './config/windows.js';
+export {
+  mistralWindows,
+  mixtralWindows,
+  noWindows,
+  periodicWindows,
+  qwen3MoeWindows,
+  qwenWindows,
+} from './config/windows.js';
 export { encoderToGguf } from './convert/encoder-to-gguf.js';
 export { speechToGguf } from './convert/speech-to-gguf.js';
 export { type ConvertOptions, toGguf } from './convert/to-gguf.js';
@@ -31,10 +47,18 @@ export {
   rangeCost,
   type WeightCost,
 } from './describe-model.js';
+export { type EncoderAttentionWeights, encoderAttention } from './encoder/attention.js';
 export { bert, bertEncoder } from './encoder/bert.js';
 export { bertWeights } from './encoder/bert-weights.js';
 export { type BatchOptions, type EmbedBackend, embedBackend } from './encoder/embed-backend.js';
 export type { Encoder, EncoderArchitecture, EncoderBatch } from './encoder/encoder.js';
+export {
+  bertKeys,
+  type EncoderKeys,
+  encoderConfigFromGguf,
+  encoderConfigFromHuggingFace,
+  readGelu,
+} from './encoder/encoder-config.js';
 export { type EncoderFile, openEncoderFile } from './encoder/encoder-file.js';
 export {
   describeEncoder,
@@ -43,12 +67,14 @@ export {
   type EncoderModel,
   loadEncoder,
 } from './encoder/encoder-model.js';
-export type { EncoderConfig } from './encoder/encoder-parameters.js';
+export type { EmbeddingRules, EncoderConfig } from './encoder/encoder-parameters.js';
 export { nomicBert, nomicBertWeights } from './encoder/nomic-bert.js';
+export { projection } from './encoder/projection.js';
+export { bertName, renameBert } from './encoder/rename.js';
 export { roberta } from './encoder/roberta.js';
 export { ModelError, type ModelErrorCode } from './error.js';
 export { findModel, type ModelLocation } from './find-model.js';
-export { gemma2 } from './gemma2.js';
+export { gemma2, gemma2Weights, gemmaDecoder, gemmaNorm } from './gemma2.js';
 export { gemma3 } from './gemma3.js';
 export {
   type AdaptedPart,
@@ -76,6 +102,7 @@ export {
 } from './lora/adapter-stacks.js';
 export { mistral } from './mistral.js';
 export { mixtral } from './mixtral.js';
+export { denseFeedForward, type ExpertNames, mixtureEntries, splitExperts } from './mixture-weights.js';
 export {
   type CompanionName,
   companionNames,
@@ -86,12 +113,26 @@ export {
 } from './model-file.js';
 export { phi3 } from './phi3.js';
 export { qwen2 } from './qwen2.js';
-export { type Qwen3AttentionWeights, qwen3, qwen3Attention } from './qwen3.js';
+export { type Qwen3AttentionWeights, qwen3, qwen3Attention, qwen3Weights } from './qwen3.js';
 export { qwen3Moe } from './qwen3-moe.js';
-export { findArchitecture, findEncoder, registerArchitecture } from './registry.js';
+export {
+  type RegisteredArchitecture,
+  type RegisterOptions,
+  registerArchitecture,
+  registeredArchitectures,
+  registeringFor,
+} from './registered.js';
+export {
+  findArchitecture,
+  findEncoder,
+  hasArchitecture,
+  type KnownArchitecture,
+  knownArchitectures,
+} from './registry.js';
 export * from './synthetic/index.js';
 export type { FileTensor } from './weights/file-tensor.js';
 export { bytesOn, type LoadOptions, readsNatively } from './weights/load-weights.js';
+export { cutRows, mapTensors } from './weights/map-tensors.js';
 export type { Naming, StoredTensor, TensorStack, WeightFile } from './weights/weight-file.js';
 export type { DecoderWeightTable, LoadedWeights, WeightEntry, WeightTable } from './weights/weight-table.js';
 export type { StackConfig, WhisperConfig } from './whisper/config.js';

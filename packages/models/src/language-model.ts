@@ -7,6 +7,7 @@ import {
   type Weight,
 } from '@quern/core';
 import type { AnyLoadedWeights } from './architecture.js';
+import { checkedDecoder } from './checked-calls.js';
 import type { DecoderConfig } from './config/decoder-config.js';
 import type { Decoder } from './decoder.js';
 import { ModelError } from './error.js';
@@ -14,9 +15,9 @@ import { type LayerRange, rangeFault } from './layer-ranges.js';
 import { type AdaptedRows, adaptedBackend } from './lora/adapted-backend.js';
 import type { AdapterStacks } from './lora/adapter-stacks.js';
 import type { ModelFile } from './model-file.js';
+import { noticeReplaced } from './notice-replaced.js';
 import { type LoadOptions, loadWeights } from './weights/load-weights.js';
-import { resolveDecoder } from './weights/resolve-decoder.js';
-import type { ResolvedWeight } from './weights/resolve-weights.js';
+import { type ResolvedWeight, resolveWeights } from './weights/resolve-weights.js';
 import { noticeUnread, notRead, tiedOutput } from './weights/unread-tensors.js';
 import { storedBytes } from './weights/weight-file.js';
 
@@ -88,7 +89,8 @@ export async function loadLanguageModel(
   for (const { backend } of wanted) needContract(backend);
   const fault = rangeFault(wanted, config.layers);
   if (fault) throw new ModelError('BAD_ARGUMENT', `[loadLanguageModel] places: ${fault}`);
-  const resolved = resolveDecoder(file);
+  const resolved = resolveWeights(architecture.weights, config, file.weights);
+  noticeReplaced(file, options.onNotice);
   noticeUnread({ ...file, resolved }, config.tied ? tiedOutput : undefined, notRead, options.onNotice);
   return new DecoderModel(architecture.name, config, await loadParts(file, wanted, resolved, options));
 }
@@ -121,8 +123,10 @@ async function loadParts(
     for (const [p, place] of places.entries()) {
       const weights = await loadWeights(place.backend, wanted[p]!, { ...options, onProgress: progress(p) });
       const fields = byField(wanted[p]!, weights, config.layers);
-      const build = (backend: Backend) => architecture.build(backend, fields, config);
-      parts.push(new DecoderPart(place, weights, fields, build));
+      const hint = places.length > 1 ? absentWeights : '';
+      const build = (backend: Backend) =>
+        checkedDecoder(architecture.name, config, () => architecture.build(backend, fields, config), hint);
+      parts.push(partOf(place, weights, fields, build));
     }
     return parts;
   } catch (error) {
@@ -130,6 +134,20 @@ async function loadParts(
     throw error;
   }
 }
+
+/** A part; frees its weights where it cannot be built. */
+function partOf(...parts: ConstructorParameters<typeof DecoderPart>): DecoderPart {
+  const [, weights] = parts;
+  try {
+    return new DecoderPart(...parts);
+  } catch (error) {
+    for (const weight of weights) weight.dispose();
+    throw error;
+  }
+}
+
+const absentWeights =
+  ' (on several backends `build` runs once per backend, without the weights of the others: read weights in embed, layer and logits)';
 
 /** Converts each part's progress to progress of the whole model. */
 function progressOfParts(parts: readonly (readonly ResolvedWeight[])[], { onProgress }: LoadOptions) {

@@ -5,19 +5,17 @@ import { swigluFeedForward } from './blocks/feed-forward.js';
 import { rootMeanSquareNorm } from './blocks/norm.js';
 import { embedAndLogits } from './blocks/vocabulary.js';
 import type { DecoderConfig } from './config/decoder-config.js';
-import { decoderConfigFromGguf, hasExperts } from './config/gguf.js';
+import { decoderConfigFromGguf } from './config/gguf.js';
 import { decoderConfigFromHuggingFace } from './config/hugging-face.js';
 import { noWindows } from './config/windows.js';
 import type { Decoder } from './decoder.js';
 import { llamaWeights } from './llama-weights.js';
-import { mixtral } from './mixtral.js';
 import type { LoadedWeights } from './weights/weight-table.js';
 
 /** Llama 2 and 3.x (Touvron et al. 2023). In GGUF files, q and k rotate neighbouring elements ('interleaved'). */
 export const llama = {
   name: 'llama',
   names: { gguf: ['llama'], huggingFace: ['LlamaForCausalLM', 'llama'] },
-  ggufVariant: (settings) => (hasExperts(settings) ? mixtral : undefined),
   weights: llamaWeights,
   gguf: { name: 'llama', rope: 'interleaved' },
   configFromGguf: (source) => decoderConfigFromGguf(source, 'interleaved'),

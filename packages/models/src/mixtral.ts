@@ -5,7 +5,7 @@ import { sparseFeedForward } from './blocks/mixture.js';
 import { rootMeanSquareNorm } from './blocks/norm.js';
 import { embedAndLogits } from './blocks/vocabulary.js';
 import type { DecoderConfig } from './config/decoder-config.js';
-import { decoderConfigFromGguf } from './config/gguf.js';
+import { decoderConfigFromGguf, hasExperts } from './config/gguf.js';
 import { decoderConfigFromHuggingFace } from './config/hugging-face.js';
 import { mixtralMixture, mixtureFromGguf } from './config/mixture.js';
 import { mixtralWindows } from './config/windows.js';
@@ -29,7 +29,8 @@ export const mixtralWeights = {
 /** Mixtral (Jiang et al. 2024): Mistral with experts. In GGUF files its architecture is 'llama'. */
 export const mixtral = {
   name: 'mixtral',
-  names: { gguf: [], huggingFace: ['MixtralForCausalLM', 'mixtral'] },
+  names: { gguf: ['llama'], huggingFace: ['MixtralForCausalLM', 'mixtral'] },
+  accepts: (settings, naming) => naming === 'huggingFace' || hasExperts(settings),
   weights: mixtralWeights,
   rename: splitExperts(...expertNames),
   gguf: { name: 'llama', rope: 'interleaved' },

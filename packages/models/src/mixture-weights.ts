@@ -28,7 +28,7 @@ const stack = (gguf: string, huggingFace: string, shape: (config: DecoderConfig)
 });
 
 /** Names of an expert's matrices in Hugging Face files. */
-interface ExpertNames {
+export interface ExpertNames {
   readonly gate: string;
   readonly up: string;
   readonly down: string;

@@ -1,6 +1,7 @@
 import { dirname, join } from 'node:path';
 import { type GgufFile, isGgml, type MetadataValue, openGguf, openSafetensors } from '@quern/quant';
 import type { Architecture } from './architecture.js';
+import { readDecoderConfig } from './config/check-config.js';
 import type { DecoderConfig } from './config/decoder-config.js';
 import type { GgufSource } from './config/gguf.js';
 import { readQuantisation } from './config/quantisation.js';
@@ -9,6 +10,7 @@ import { ownValue, Settings } from './config/settings.js';
 import { exists, findModel } from './find-model.js';
 import { findArchitecture } from './registry.js';
 import { decodeToF32 } from './weights/decode-weight.js';
+import { renamed } from './weights/rename.js';
 import { ggufWeights, safetensorsWeights, type WeightFile } from './weights/weight-file.js';
 import { wrongKind } from './wrong-kind.js';
 
@@ -75,16 +77,18 @@ async function openGgufModel(path: string): Promise<GgufModelFile> {
   const { metadata } = file;
   const name = new Settings(path, (key) => metadata.get(key)).text('general.architecture');
   const settings = new Settings(path, (key) => metadata.get(`${name}.${key}`), `${name}.`);
-  const named = findArchitecture('gguf', name, path);
-  const architecture = named.ggufVariant?.(settings) ?? named;
+  const architecture = findArchitecture('gguf', name, settings);
   const weights = ggufWeights(file);
-  const config = architecture.configFromGguf({
+  const source = {
     settings,
     weights,
     tokens: tokenCount(file),
     ropeFactors: await readFactors(weights, 'rope_freqs.weight'),
     ...(await readLongRope(weights)),
-  });
+  };
+  const config = readDecoderConfig(architecture.name, 'configFromGguf', () =>
+    architecture.configFromGguf(source),
+  );
   needAllLayers(settings, weights, config.layers);
   return { kind: 'gguf', path, architecture, config, weights, metadata };
 }
@@ -122,10 +126,12 @@ async function readLongRope(weights: WeightFile): Promise<Pick<GgufSource, 'long
 async function openHuggingFaceModel(path: string, configPath: string): Promise<HuggingFaceModelFile> {
   const metadata = await readJsonObject(configPath);
   const settings = new Settings(configPath, ownValue(metadata));
-  const architecture = findArchitecture('huggingFace', architectureName(settings), configPath);
+  const architecture = findArchitecture('huggingFace', architectureName(settings), settings);
   const stored = safetensorsWeights(await openSafetensors(path), readQuantisation(settings));
-  const weights = architecture.rename?.(stored) ?? stored;
-  const config = architecture.configFromHuggingFace({ settings, weights });
+  const weights = renamed(architecture, stored);
+  const config = readDecoderConfig(architecture.name, 'configFromHuggingFace', () =>
+    architecture.configFromHuggingFace({ settings, weights }),
+  );
   const companions = await companionsIn(dirname(configPath));
   return { kind: 'huggingFace', path, architecture, config, weights, metadata, companions };
 }

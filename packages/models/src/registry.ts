@@ -1,4 +1,7 @@
 import type { Architecture } from './architecture.js';
+import { badArchitecture } from './check-architecture.js';
+import { callOf } from './checked-calls.js';
+import type { Settings } from './config/settings.js';
 import { bert } from './encoder/bert.js';
 import type { EncoderArchitecture } from './encoder/encoder.js';
 import { nomicBert } from './encoder/nomic-bert.js';
@@ -13,82 +16,15 @@ import { phi3 } from './phi3.js';
 import { qwen2 } from './qwen2.js';
 import { qwen3 } from './qwen3.js';
 import { qwen3Moe } from './qwen3-moe.js';
+import { type RegisteredArchitecture, registeredArchitectures } from './registered.js';
 import type { Naming } from './weights/weight-file.js';
 import { speechNames } from './whisper/names.js';
 import { wrongKind } from './wrong-kind.js';
 
-const registered: (Architecture | EncoderArchitecture)[] = [];
+/** Of any kind but speech. */
+type Known = Architecture | EncoderArchitecture;
 
-const isEncoder = (architecture: Architecture | EncoderArchitecture): architecture is EncoderArchitecture =>
-  'kind' in architecture;
-
-const namingOf: Readonly<Record<Naming, string>> = { gguf: 'GGUF', huggingFace: 'Hugging Face' };
-
-/**
- * Adds an architecture: files with one of its names can then be opened.
- * @throws ModelError DUPLICATE_ARCHITECTURE if a name is taken.
- */
-export function registerArchitecture(architecture: Architecture | EncoderArchitecture): void {
-  for (const naming of ['gguf', 'huggingFace'] as const)
-    for (const name of architecture.names[naming]) {
-      const holder = registered.find(({ names }) => names[naming].includes(name));
-      if (holder)
-        throw new ModelError(
-          'DUPLICATE_ARCHITECTURE',
-          `the ${namingOf[naming]} name '${name}' already belongs to the architecture '${holder.name}'`,
-        );
-    }
-  registered.push(architecture);
-}
-
-/**
- * The decoder with `name` in files of one kind.
- * @param path the file, for the message
- * @throws ModelError UNKNOWN_ARCHITECTURE, with the known names, or WRONG_KIND for an encoder or a speech model.
- */
-export function findArchitecture(naming: Naming, name: string, path: string): Architecture {
-  const found = find(naming, name, path);
-  if (!isEncoder(found)) return found;
-  throw wrongKind(path, name, 'encoder');
-}
-
-/**
- * The encoder with `name` in files of one kind.
- * @param path the file, for the message
- * @throws ModelError UNKNOWN_ARCHITECTURE, with the known names, or WRONG_KIND for a decoder or a speech model.
- */
-export function findEncoder(naming: Naming, name: string, path: string): EncoderArchitecture {
-  const found = find(naming, name, path);
-  if (isEncoder(found)) return found;
-  throw wrongKind(path, name, 'language');
-}
-
-/** @throws ModelError UNKNOWN_ARCHITECTURE, or WRONG_KIND for an architecture that hears no speech. */
-export function needSpeech(naming: Naming, name: string, path: string): void {
-  if (speechNames[naming].includes(name)) return;
-  const found = registeredAs(naming, name);
-  if (found) throw wrongKind(path, name, isEncoder(found) ? 'encoder' : 'language');
-  throw new ModelError(
-    'UNKNOWN_ARCHITECTURE',
-    `${path}: the architecture '${name}' does not transcribe speech; those that do: ${speechNames[naming].join(', ')}`,
-  );
-}
-
-const registeredAs = (naming: Naming, name: string) =>
-  registered.find(({ names }) => names[naming].includes(name));
-
-function find(naming: Naming, name: string, path: string): Architecture | EncoderArchitecture {
-  const found = registeredAs(naming, name);
-  if (found) return found;
-  if (speechNames[naming].includes(name)) throw wrongKind(path, name, 'speech');
-  const known = registered.flatMap(({ names }) => names[naming]).join(', ');
-  throw new ModelError(
-    'UNKNOWN_ARCHITECTURE',
-    `${path}: the architecture '${name}' is not known; known in ${namingOf[naming]} files: ${known}`,
-  );
-}
-
-const ours = [
+const ours: readonly RegisteredArchitecture[] = [
   llama,
   mistral,
   qwen2,
@@ -101,5 +37,136 @@ const ours = [
   bert,
   roberta,
   nomicBert,
-];
-for (const architecture of ours) registerArchitecture(architecture);
+].map((architecture) => ({ architecture }));
+
+const isEncoder = (architecture: Known): architecture is EncoderArchitecture => 'kind' in architecture;
+
+const namingOf: Readonly<Record<Naming, string>> = { gguf: 'GGUF', huggingFace: 'Hugging Face' };
+
+/** An architecture that files can name. */
+export interface KnownArchitecture {
+  readonly name: string;
+  readonly kind: 'language' | 'encoder';
+  /** What files call it. */
+  readonly names: Readonly<Record<Naming, readonly string[]>>;
+  /** Quern's own. */
+  readonly own: boolean;
+  /** The package that brought it, if it is known. */
+  readonly package?: string;
+}
+
+/** Every architecture of this process: Quern's own, then those registered. Speech models have none. */
+export const knownArchitectures = (): readonly KnownArchitecture[] =>
+  [...ours, ...registeredArchitectures()].map((entry) => ({
+    name: entry.architecture.name,
+    kind: isEncoder(entry.architecture) ? 'encoder' : 'language',
+    names: entry.architecture.names,
+    own: ours.includes(entry),
+    ...(entry.package !== undefined && { package: entry.package }),
+  }));
+
+/** Whether an architecture has `name` in files of one kind: 'gguf' or 'huggingFace'. */
+export const hasArchitecture = (naming: Naming, name: string): boolean =>
+  knownArchitectures().some(({ names }) => names[naming].includes(name));
+
+/**
+ * The decoder with `name` in files of one kind.
+ * @param settings of the file: for `accepts`, and for its path in messages
+ * @throws ModelError UNKNOWN_ARCHITECTURE, with the known names; WRONG_KIND for an encoder or a speech model;
+ * DUPLICATE_ARCHITECTURE where two packages bring it.
+ */
+export function findArchitecture(naming: Naming, name: string, settings: Settings): Architecture {
+  const found = find(naming, name, settings);
+  if (!isEncoder(found)) return found;
+  throw wrongKind(settings.path, name, 'encoder');
+}
+
+/**
+ * The encoder with `name` in files of one kind.
+ * @param settings of the file: for `accepts`, and for its path in messages
+ * @throws ModelError UNKNOWN_ARCHITECTURE, with the known names; WRONG_KIND for a decoder or a speech model;
+ * DUPLICATE_ARCHITECTURE where two packages bring it.
+ */
+export function findEncoder(naming: Naming, name: string, settings: Settings): EncoderArchitecture {
+  const found = find(naming, name, settings);
+  if (isEncoder(found)) return found;
+  throw wrongKind(settings.path, name, 'language');
+}
+
+/** @throws ModelError UNKNOWN_ARCHITECTURE, or WRONG_KIND for an architecture that hears no speech. */
+export function needSpeech(naming: Naming, name: string, settings: Settings): void {
+  if (speechNames[naming].includes(name)) return;
+  const found = lookUp(naming, name, settings);
+  if (found) throw wrongKind(settings.path, name, isEncoder(found) ? 'encoder' : 'language');
+  throw new ModelError(
+    'UNKNOWN_ARCHITECTURE',
+    `${settings.path}: the architecture '${name}' does not transcribe speech; those that do: ${speechNames[naming].join(', ')}`,
+  );
+}
+
+/** Quern's own architecture for a file: what it would be without packages. */
+export const findOwn = (naming: Naming, name: string, settings: Settings): Known | undefined =>
+  bestOf(ours, naming, name, settings)[0]?.architecture;
+
+function find(naming: Naming, name: string, settings: Settings): Known {
+  const found = lookUp(naming, name, settings);
+  if (found) return found;
+  if (speechNames[naming].includes(name)) throw wrongKind(settings.path, name, 'speech');
+  throw unknown(naming, name, settings.path);
+}
+
+/** An architecture from outside comes before Quern's own. */
+function lookUp(naming: Naming, name: string, settings: Settings): Known | undefined {
+  const [first, second] = bestOf(registeredArchitectures(), naming, name, settings);
+  if (first && second) throw duplicate(naming, name, settings.path, first, second);
+  return first?.architecture ?? findOwn(naming, name, settings);
+}
+
+/** Those that accept the file; else those that take every file of the name. */
+function bestOf(
+  list: readonly RegisteredArchitecture[],
+  naming: Naming,
+  name: string,
+  settings: Settings,
+): readonly RegisteredArchitecture[] {
+  const holders = list.filter(({ architecture }) => architecture.names[naming].includes(name));
+  const accepting = holders.filter(({ architecture }) => isAccepted(architecture, settings, naming));
+  return accepting.length > 0 ? accepting : holders.filter(({ architecture }) => !architecture.accepts);
+}
+
+function isAccepted(architecture: Known, settings: Settings, naming: Naming): boolean {
+  if (!architecture.accepts) return false;
+  const accepted = callOf(architecture.name, 'accepts', () => architecture.accepts?.(settings, naming));
+  if (typeof accepted === 'boolean') return accepted;
+  throw badArchitecture(architecture.name, 'accepts must return true or false');
+}
+
+const shown = ({ architecture, package: owner }: RegisteredArchitecture): string =>
+  `'${architecture.name}' of ${owner === undefined ? 'a call of registerArchitecture' : `the package ${owner}`}`;
+
+const duplicate = (
+  naming: Naming,
+  name: string,
+  path: string,
+  ...[first, second]: readonly [RegisteredArchitecture, RegisteredArchitecture]
+): ModelError =>
+  new ModelError(
+    'DUPLICATE_ARCHITECTURE',
+    `${path}: two architectures have the ${namingOf[naming]} name '${name}': ${shown(first)}, ${shown(second)}. ` +
+      'Remove one of them, or give one `accepts`. If one module was loaded twice, name its package: registerArchitecture(architecture, { package })',
+  );
+
+function unknown(naming: Naming, name: string, path: string): ModelError {
+  const known = [...ours, ...registeredArchitectures()].flatMap(
+    ({ architecture }) => architecture.names[naming],
+  );
+  const claiming = registeredArchitectures().filter(({ architecture }) =>
+    architecture.names[naming].includes(name),
+  );
+  const refusing = claiming.map((entry) => `; ${shown(entry)} has this name, but does not accept this file`);
+  return new ModelError(
+    'UNKNOWN_ARCHITECTURE',
+    `${path}: the architecture '${name}' is not known${refusing.join('')}; known in ${namingOf[naming]} files: ${[...new Set(known)].join(', ')}. ` +
+      'A package can add one ("quern": {"architectures": "./dist/index.js"} in its package.json), or a program by registerArchitecture of @quern/models: docs/writing-a-model.md',
+  );
+}

@@ -1,15 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { createBackend } from '@quern/backend-reference';
 import type { MetadataInput } from '@quern/quant';
-import {
-  describeModel,
-  llama,
-  loadLanguageModel,
-  ModelError,
-  openModelFile,
-  openSpeechModel,
-  registerArchitecture,
-} from '../src/index.js';
+import { describeModel, ModelError, openModelFile, openSpeechModel } from '../src/index.js';
 import { llamaTensors, randomTensor, scratch, writeLlama, writeZeros } from './model-files.js';
 
 const refusal = (code: string, message: RegExp) =>
@@ -86,26 +77,6 @@ describe('architectures', () => {
     await expect(openModelFile(classifier)).rejects.toEqual(
       refusal('UNKNOWN_ARCHITECTURE', /LlamaForSequenceClassification/),
     );
-  });
-
-  test('a name can be registered once', () => {
-    expect(() => registerArchitecture({ ...llama, name: 'mine' })).toThrow(
-      refusal('DUPLICATE_ARCHITECTURE', /'llama' already belongs/),
-    );
-  });
-
-  test('a third party registers an architecture', async () => {
-    registerArchitecture({ ...llama, name: 'mine', names: { gguf: ['mine'], huggingFace: [] } });
-    const renamed = Object.entries((await import('./model-files.js')).llamaMetadata).map(([key, value]) => [
-      key.replace('llama.', 'mine.'),
-      value,
-    ]);
-    const path = await writeLlama('mine.gguf', {
-      metadata: { ...Object.fromEntries(renamed), 'general.architecture': 'mine' },
-    });
-    using backend = await createBackend();
-    using model = await loadLanguageModel(await openModelFile(path), backend);
-    expect(model.architecture).toBe('mine');
   });
 });
 

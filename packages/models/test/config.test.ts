@@ -243,3 +243,12 @@ test('a window hides exactly the positions before it', async () => {
   expect(distance(other.slice(5), cut.slice(5))).toBe(0);
   expect(distance(other.slice(4, 5), cut.slice(4, 5))).toBeGreaterThan(0);
 });
+
+test('lists of whole numbers: the arguments of `whole`, in the same order', () => {
+  const settings = new Settings('config.json', ownValue({ layers: [0, 3], odd: [1.5] }));
+  expect(settings.wholes('layers', 3, [], 0)).toEqual([0, 3]);
+  expect(settings.wholes('absent', 3, [2])).toEqual([2]);
+  expect(settings.wholes('absent', 3)).toBeUndefined();
+  expect(() => settings.wholes('layers', 3)).toThrow('layers is [0,3]; expected whole numbers from 1 to 3');
+  expect(() => settings.wholes('odd', 3, [])).toThrow('odd is [1.5]');
+});

@@ -5,10 +5,13 @@ import {
   type Adapter,
   type AdapterStacks,
   type LanguageModel,
+  llama,
   loadAdapters,
   loadLanguageModel,
+  mapTensors,
   openAdapter,
   openModelFile,
+  registerArchitecture,
 } from '@quern/models';
 import { merged, peftConfig, peftPairs, writeGgufAdapter, writePeft } from './adapter-files.js';
 import { testedBackends } from './backends.js';
@@ -313,4 +316,30 @@ describe('files', () => {
     const aborted = openAdapter(writePeft('aborted', whole), model, { signal: AbortSignal.abort() });
     await expect(aborted).rejects.toMatchObject({ code: 'ABORTED' });
   });
+});
+
+test('names that the architecture renames: those of the model’s own files', async () => {
+  const own = (name: string) => name.replace('model.layers.', 'transformer.h.');
+  registerArchitecture({
+    ...llama,
+    name: 'renamed',
+    names: { gguf: [], huggingFace: ['RenamedForCausalLM'] },
+    rename: (file) =>
+      mapTensors(file, (tensor) => [
+        { ...tensor, name: tensor.name.replace('transformer.h.', 'model.layers.') },
+      ]),
+  });
+  const underOwnNames = (all: Parameters): Parameters =>
+    new Map(Array.from(all, ([name, tensor]) => [own(name), tensor]));
+  const renamedConfig = { ...config, architectures: ['RenamedForCausalLM'] };
+  const model = await openModelFile(writeFolder('renamed', renamedConfig, underOwnNames(parameters)));
+  const adapter = await openAdapter(writePeft('renamed-adapter', underOwnNames(whole)), model);
+  expect(adapter).toEqual({ ...wholeAdapter, path: adapter.path });
+});
+
+test('the error for another matrix lists matrices alone', async () => {
+  const pairs = peftPairs({ 'model.layers.0.self_attn.gate.weight': [32, 32] }, 2);
+  await expect(openAdapter(writePeft('other-matrix', pairs), base)).rejects.toThrow(
+    /it adapts q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj of the layers$/,
+  );
 });

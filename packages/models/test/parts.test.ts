@@ -1,13 +1,7 @@
 // One model on several backends: equal bits; each backend holds only the weights of its layers.
 import { createBackend, referenceDriver } from '@quern/backend-reference';
 import { type Backend, contiguousKvCache, defineBackend, inputBatch, type KvCache } from '@quern/core';
-import {
-  describeModel,
-  type LanguageModel,
-  loadLanguageModel,
-  openModelFile,
-  type PartPlace,
-} from '../src/index.js';
+import { type LanguageModel, loadLanguageModel, openModelFile, type PartPlace } from '../src/index.js';
 import { llamaTensors, writeLlama } from './model-files.js';
 import { kvOptions, sequenceLogits } from './run-model.js';
 
@@ -123,23 +117,6 @@ test('missing, overlapping or invalid ranges are refused before loading', async 
   );
   expect(loaded).toEqual([]);
   backend.dispose();
-});
-
-test('a table that does not say which functions read a parameter is refused', async () => {
-  const file = await openModelFile(await writeLlama('no-read-by.gguf'));
-  const { readBy: _, ...outputNorm } = file.architecture.weights.model.outputNorm!;
-  const weights = { ...file.architecture.weights, model: { ...file.architecture.weights.model, outputNorm } };
-  // @ts-expect-error a table of JavaScript
-  const spoilt: typeof file = { ...file, architecture: { ...file.architecture, weights } };
-  using backend = await createBackend();
-  const refused = expect.objectContaining({
-    code: 'BAD_ARGUMENT',
-    message:
-      "architecture 'llama': weights.model.outputNorm needs readBy, which names the functions of the decoder that read it: " +
-      "readBy: () => ['embed'], ['logits'] or both",
-  });
-  await expect(loadLanguageModel(spoilt, backend)).rejects.toEqual(refused);
-  expect(() => describeModel(spoilt)).toThrow(refused);
 });
 
 test('a failure at the second part frees the first part', async () => {

@@ -25,6 +25,8 @@ export {
   type EncoderShape,
   type EncoderShapeName,
   encoderShapes,
+  type KnownArchitecture,
+  knownArchitectures,
   type ModelDescription,
   ModelError,
   type ModelErrorCode,
@@ -34,7 +36,6 @@ export {
   makeSyntheticModel,
   makeSyntheticSpeechModel,
   modelShapes,
-  openModelFile,
   type SpeechShapeName,
   type SyntheticEncoderOptions,
   type SyntheticFormat,
@@ -70,6 +71,7 @@ export {
   callFormats,
 } from './chat/answer/index.js';
 export * from './chat/index.js';
+export { type ArchitectureReport, loadArchitectures } from './discovery/architectures.js';
 export { type DeviceReport, describeDevices } from './discovery/describe-devices.js';
 export {
   type FindAllOptions,
@@ -132,6 +134,7 @@ export type { ModelLocator } from './model/locate-model.js';
 export type { LogitsOptions } from './model/logits-options.js';
 export { Model } from './model/model.js';
 export { type ModelKind, modelKind } from './model/open-any-model.js';
+export { type OpenOptions, openModelFile } from './model/open-file.js';
 export { openTokenizer } from './model/open-tokenizer.js';
 export { planModel } from './model/plan-model.js';
 export { Session } from './model/session.js';

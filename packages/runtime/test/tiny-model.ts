@@ -23,15 +23,19 @@ export const tinyVocabulary = tokens.length;
 
 const template = '{% for m in messages %}{{ m.role }}: {{ m.content }}. {% endfor %}{{ "bot:" }}';
 
-const metadata = (withChat: boolean, spellings: readonly string[]): Record<string, MetadataInput> => ({
-  'general.architecture': 'llama',
-  'llama.block_count': tiny.layers,
-  'llama.context_length': tiny.context,
-  'llama.embedding_length': tiny.width,
-  'llama.feed_forward_length': tiny.feedForward,
-  'llama.attention.head_count': tiny.heads,
-  'llama.attention.head_count_kv': tiny.kvHeads,
-  'llama.attention.layer_norm_rms_epsilon': { type: 'float32', value: 1e-5 },
+const metadata = (
+  withChat: boolean,
+  spellings: readonly string[],
+  name: string,
+): Record<string, MetadataInput> => ({
+  'general.architecture': name,
+  [`${name}.block_count`]: tiny.layers,
+  [`${name}.context_length`]: tiny.context,
+  [`${name}.embedding_length`]: tiny.width,
+  [`${name}.feed_forward_length`]: tiny.feedForward,
+  [`${name}.attention.head_count`]: tiny.heads,
+  [`${name}.attention.head_count_kv`]: tiny.kvHeads,
+  [`${name}.attention.layer_norm_rms_epsilon`]: { type: 'float32', value: 1e-5 },
   'tokenizer.ggml.model': 'llama',
   'tokenizer.ggml.tokens': [...spellings],
   'tokenizer.ggml.scores': Float32Array.from(spellings, (token) => token.length),
@@ -69,13 +73,17 @@ function tensors(firstSeed: number): TensorInput[] {
   ];
 }
 
-/** Writes the model to its own folder. `seed` changes the weights; `spell` changes tokens of the vocabulary. */
+/** Writes the model to its own folder. `seed` changes the weights; `spell` changes tokens of the vocabulary; `architecture`: its name. */
 export async function writeTinyModel({
   chat = true,
   seed = 1,
   spell = (token: string) => token,
+  architecture = 'llama',
 } = {}): Promise<string> {
   const path = join(mkdtempSync(join(tmpdir(), 'quern-tiny-')), 'tiny.gguf');
-  await writeGguf(path, { metadata: metadata(chat, tokens.map(spell)), tensors: tensors(seed) });
+  await writeGguf(path, {
+    metadata: metadata(chat, tokens.map(spell), architecture),
+    tensors: tensors(seed),
+  });
   return path;
 }

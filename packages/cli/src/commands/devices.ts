@@ -1,9 +1,11 @@
 import {
+  type ArchitectureReport,
   type DeviceLinks,
   type DeviceProfile,
   type DeviceReport,
   describeDevices,
   type FindBackendsOptions,
+  loadArchitectures,
 } from '@quern/runtime';
 import { Command } from 'commander';
 import { precisionOption, threadsOption } from '../options.js';
@@ -47,22 +49,35 @@ export function showDevice(device: DeviceReport): string {
   ].join('\n');
 }
 
+/** One package that brings architectures: 'quern-olmo2: architecture olmo2 (olmo2, Olmo2ForCausalLM)'. */
+export function showArchitectures(report: ArchitectureReport): string {
+  if ('error' in report) return `${report.package}: its architectures do not load: ${report.error}`;
+  const each = report.architectures.map(({ name, names: { gguf, huggingFace } }) => {
+    const known = [...new Set([...gguf, ...huggingFace])].join(', ');
+    return `architecture ${name} (${known})`;
+  });
+  return `${report.package}: ${each.join(', ')}`;
+}
+
 interface DevicesFlags extends Pick<FindBackendsOptions, 'threads' | 'precision'> {
   readonly json?: boolean;
 }
 
 async function devices({ json, ...options }: DevicesFlags): Promise<void> {
   const found = await describeDevices(options);
-  if (json) await writeJson({ devices: found });
-  else if (found.length === 0)
-    await write('no backend is installed; npm install @quern/backend-cpu brings one\n');
-  else for (const device of found) await write(`${showDevice(device)}\n`);
+  const architectures = await loadArchitectures();
+  if (json) return writeJson({ devices: found, architectures });
+  if (found.length === 0) await write('no backend is installed; npm install @quern/backend-cpu brings one\n');
+  for (const device of found) await write(`${showDevice(device)}\n`);
+  for (const each of architectures) await write(`${showArchitectures(each)}\n`);
 }
 
 export const devicesCommand = (): Command =>
   new Command('devices')
-    .description('list the installed backends and their measurements of this machine')
+    .description(
+      'list the installed backends with their measurements of this machine, and the packages that bring architectures',
+    )
     .addOption(threadsOption())
     .addOption(precisionOption())
-    .option('--json', 'print {"devices": […]}')
+    .option('--json', 'print {"devices": […], "architectures": […]}')
     .action(devices);

@@ -1,7 +1,7 @@
 import { formatCloseness, type OpComparison } from '@quern/conformance';
 import { type Backend, type ModelKind, modelKind, type Precision, RuntimeError } from '@quern/runtime';
 import { Command } from 'commander';
-import { positive, positiveNumber, precisionOption } from '../options.js';
+import { backendOptionOption, positive, positiveNumber, precisionOption } from '../options.js';
 import { interruptible } from '../terminal/interrupt.js';
 import { write, writeJson } from '../terminal/write.js';
 import { verifyEncoder } from '../verify/encoder.js';
@@ -13,6 +13,7 @@ interface VerifyFlags {
   readonly backend: string;
   readonly threads?: number;
   readonly precision?: Precision;
+  readonly backendOption?: Readonly<Record<string, unknown>>;
   readonly ops?: boolean;
   readonly tokens: number;
   readonly tolerance: number;
@@ -76,7 +77,8 @@ async function compareModel(
 }
 
 async function verify(path: string, flags: VerifyFlags, signal: AbortSignal): Promise<void> {
-  const { backend, threads, precision, tokens, ops = false, json = false } = flags;
+  const { backend, threads, precision, backendOption: backendOptions } = flags;
+  const { tokens, ops = false, json = false } = flags;
   const kind = await modelKind(path);
   if (kind === 'speech')
     throw new RuntimeError(
@@ -84,7 +86,7 @@ async function verify(path: string, flags: VerifyFlags, signal: AbortSignal): Pr
       `${path} is a speech model; verify takes language models and encoders`,
     );
   const context: VerifyContext = { path, signal, tokens };
-  const passed = await withBackendNamed(backend, { threads, precision }, (tested) =>
+  const passed = await withBackendNamed(backend, { threads, precision, backendOptions }, (tested) =>
     ops ? compareOps(context, kind, tested, json) : compareModel(context, kind, tested, flags),
   );
   if (!passed) process.exitCode = 1;
@@ -97,6 +99,7 @@ export const verifyCommand = (): Command =>
     .requiredOption('--backend <name>', 'the installed backend to verify')
     .option('--threads <n>', 'threads to compute with', positive)
     .addOption(precisionOption())
+    .addOption(backendOptionOption())
     .option('--ops', 'op by op: compare each op with its definition on the same operands')
     .option('--tokens <n>', 'prompt tokens, and generated tokens', positive, 24)
     .option(

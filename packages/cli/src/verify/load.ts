@@ -19,7 +19,7 @@ export interface VerifyContext {
 /** Starts an installed backend by name, calls `use`, frees the backend. */
 export async function withBackendNamed<T>(
   name: string,
-  options: Pick<FindBackendsOptions, 'threads' | 'precision'>,
+  options: Pick<FindBackendsOptions, 'threads' | 'precision' | 'backendOptions'>,
   use: (backend: Backend) => Promise<T>,
 ): Promise<T> {
   const { backend } = await findBackend(name, options);

@@ -49,7 +49,7 @@ export function mixtralMixture(settings: Settings, layers: number): MixtureConfi
 export function qwen3MoeMixture(settings: Settings, layers: number): MixtureConfig {
   const count = settings.has('num_experts') ? 'num_experts' : 'num_local_experts';
   const step = settings.whole('decoder_sparse_step', limits.layers, 1);
-  const dense = new Set(settings.wholes('mlp_only_layers', limits.layers, 0));
+  const dense = new Set(settings.wholes('mlp_only_layers', limits.layers, [], 0));
   return {
     ...readCounts(settings, count, 'num_experts_per_tok', [128, 8]),
     renormalise: settings.flag('norm_topk_prob') ?? false,

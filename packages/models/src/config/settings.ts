@@ -35,9 +35,11 @@ export class Settings {
     return Array.isArray(this.value(key));
   }
 
-  /** A list of whole numbers from `least` to `most`; undefined: absent. */
-  wholes(key: string, most: number, least = 1): readonly number[] | undefined {
-    const value = this.value(key);
+  /** A list of whole numbers from `least` to `most`. Arguments as `whole`; absent without a fallback: undefined. */
+  wholes(key: string, most: number, fallback: readonly number[], least?: number): readonly number[];
+  wholes(key: string, most: number, fallback?: undefined, least?: number): readonly number[] | undefined;
+  wholes(key: string, most: number, fallback?: readonly number[], least = 1): readonly number[] | undefined {
+    const value = this.value(key) ?? fallback;
     if (value === undefined) return undefined;
     const inRange = (item: unknown) =>
       Number.isInteger(item) && Number(item) >= least && Number(item) <= most;

@@ -1,6 +1,7 @@
 import { dirname, join } from 'node:path';
 import type { Pooling } from '@quern/core';
 import { openGguf, openSafetensors } from '@quern/quant';
+import { readEncoderConfig } from '../config/check-config.js';
 import { limits } from '../config/decoder-config.js';
 import { readQuantisation } from '../config/quantisation.js';
 import { readJsonList, readJsonObject } from '../config/read-json.js';
@@ -16,6 +17,7 @@ import {
   tokenCount,
 } from '../model-file.js';
 import { findEncoder } from '../registry.js';
+import { renamed } from '../weights/rename.js';
 import { ggufWeights, safetensorsWeights } from '../weights/weight-file.js';
 import type { EncoderArchitecture } from './encoder.js';
 import type { EmbeddingRules, EncoderConfig } from './encoder-parameters.js';
@@ -49,15 +51,13 @@ async function openGgufEncoder(path: string): Promise<EncoderFile> {
   const file = await openGguf(path);
   const { metadata } = file;
   const name = new Settings(path, (key) => metadata.get(key)).text('general.architecture');
-  const architecture = findEncoder('gguf', name, path);
-  const weights = architecture.rename(ggufWeights(file));
   const settings = new Settings(path, (key) => metadata.get(`${name}.${key}`), `${name}.`);
-  const config = architecture.configFromGguf({
-    settings,
-    weights,
-    tokens: tokenCount(file),
-    ropeFactors: undefined,
-  });
+  const architecture = findEncoder('gguf', name, settings);
+  const weights = renamed(architecture, ggufWeights(file));
+  const source = { settings, weights, tokens: tokenCount(file), ropeFactors: undefined };
+  const config = readEncoderConfig(architecture.name, 'configFromGguf', () =>
+    architecture.configFromGguf(source),
+  );
   needAllLayers(settings, weights, config.layers);
   return { kind: 'gguf', path, architecture, config, weights, metadata, prompts: {} };
 }
@@ -65,16 +65,14 @@ async function openGgufEncoder(path: string): Promise<EncoderFile> {
 async function openFolder(path: string, configPath: string): Promise<EncoderFile> {
   const metadata = await readJsonObject(configPath);
   const settings = new Settings(configPath, ownValue(metadata));
-  const architecture = findEncoder('huggingFace', architectureName(settings), configPath);
-  const weights = architecture.rename(
-    safetensorsWeights(await openSafetensors(path), readQuantisation(settings)),
-  );
+  const architecture = findEncoder('huggingFace', architectureName(settings), settings);
+  const stored = safetensorsWeights(await openSafetensors(path), readQuantisation(settings));
+  const weights = renamed(architecture, stored);
   const folder = dirname(configPath);
-  const config = architecture.configFromHuggingFace({
-    settings,
-    weights,
-    embedding: await readEmbeddingRules(folder),
-  });
+  const embedding = await readEmbeddingRules(folder);
+  const config = readEncoderConfig(architecture.name, 'configFromHuggingFace', () =>
+    architecture.configFromHuggingFace({ settings, weights, embedding }),
+  );
   const companions = await companionsIn(folder);
   const prompts = await readPrompts(folder);
   return { kind: 'huggingFace', path, architecture, config, weights, metadata, companions, prompts };

@@ -1,6 +1,8 @@
 import { type Backend, elementCount, needContract, type Step, type Tensor, type Weight } from '@quern/core';
+import { checkedEncoder } from '../checked-calls.js';
 import { ModelError } from '../error.js';
 import { byField } from '../language-model.js';
+import { noticeReplaced } from '../notice-replaced.js';
 import { bytesOn, type LoadOptions, loadWeights } from '../weights/load-weights.js';
 import { resolveWeights } from '../weights/resolve-weights.js';
 import { encoderExtras, noticeUnread, notRead, unreadTensors } from '../weights/unread-tensors.js';
@@ -95,10 +97,19 @@ export async function loadEncoder(
   const { architecture } = file;
   const config = { ...file.config, ...changes };
   const resolved = resolveWeights(architecture.weights, config, file.weights);
+  noticeReplaced(file, options?.onNotice);
   noticeUnread({ ...file, resolved }, encoderExtras, notRead, options?.onNotice);
   const weights = await loadWeights(backend, resolved, options);
-  const encoder = architecture.build(backend, byField(resolved, weights, config.layers), config);
-  return new LoadedEncoder(file, config, backend, encoder, weights);
+  try {
+    const fields = byField(resolved, weights, config.layers);
+    const encoder = checkedEncoder(architecture.name, config.width, () =>
+      architecture.build(backend, fields, config),
+    );
+    return new LoadedEncoder(file, config, backend, encoder, weights);
+  } catch (error) {
+    for (const weight of weights) weight.dispose();
+    throw error;
+  }
 }
 
 class LoadedEncoder implements EncoderModel {

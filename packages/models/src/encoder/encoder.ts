@@ -2,6 +2,7 @@ import type { Backend, Tensor } from '@quern/core';
 import type { AnyLoadedWeights } from '../architecture.js';
 import type { GgufSource } from '../config/gguf.js';
 import type { HuggingFaceSource } from '../config/hugging-face.js';
+import type { Settings } from '../config/settings.js';
 import type { Naming, WeightFile } from '../weights/weight-file.js';
 import type { WeightTable } from '../weights/weight-table.js';
 import type { EncoderConfig } from './encoder-parameters.js';
@@ -30,6 +31,11 @@ export interface EncoderArchitecture {
   readonly name: string;
   /** What files call it: `general.architecture` in GGUF, an entry of `architectures` or `model_type` in config.json. */
   readonly names: Readonly<Record<Naming, readonly string[]>>;
+  /**
+   * For a name that several architectures share: whether a file is of this one. An architecture that accepts a file
+   * comes before one without `accepts`. Absent: all files with its names.
+   */
+  accepts?(settings: Settings, naming: Naming): boolean;
   readonly weights: WeightTable<EncoderConfig>;
   /** `general.architecture` of its converted GGUF files; absent: conversion is not possible. */
   readonly gguf?: { readonly name: string };

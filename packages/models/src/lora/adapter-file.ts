@@ -11,6 +11,7 @@ import { isDense } from '../weights/resolve-weights.js';
 import { openGgufAdapter } from './gguf-adapter.js';
 import { type MatrixPlace, matrixPlaces } from './matrix-places.js';
 import { openPeft } from './peft.js';
+import { underTableNames } from './rename-pairs.js';
 import { badAdapter, type StoredAdapter, type StoredPair } from './stored-adapter.js';
 
 /** A matrix in memory, in a dense format. */
@@ -58,7 +59,7 @@ export async function openAdapter(
   { signal }: OpenAdapterOptions = {},
 ): Promise<Adapter> {
   checkArgument('openAdapter', 'path', path, rules.path, badArgument);
-  const stored = await openStored(path, model);
+  const stored = underTableNames(await openStored(path, model), model);
   const places = matrixPlaces(model.architecture, model.config, stored.naming);
   const [first] = stored.pairs.values();
   const { scale } = first!;

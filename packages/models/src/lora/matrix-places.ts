@@ -52,7 +52,7 @@ export function matrixPlaces(
       if (found) return found;
       throw badAdapter(
         `${path}: changes '${matrix}', which Quern cannot adapt in a model of architecture '${name}' with ${config.layers} layers; ` +
-          `it adapts ${fieldNames(weights.layer, naming)} of the layers`,
+          `it adapts ${moduleNames(places.keys())} of the layers`,
       );
     },
   };
@@ -71,10 +71,6 @@ function placeOf(
   return { layer, field, from, rows: rows!, of, columns };
 }
 
-function fieldNames(entries: Readonly<Record<string, WeightEntry>>, naming: Naming): string {
-  const names = Object.entries(entries)
-    .filter(([field, entry]) => !isRouter(field) && !entry.optional && !entry[naming].includes('{e}'))
-    .map(([, entry]) => entry[naming].split('.').at(-2)!)
-    .filter((name) => !name.includes('norm') && !name.includes('exps'));
-  return [...new Set(names)].join(', ');
-}
+/** 'model.layers.0.self_attn.q_proj.weight' → 'q_proj', each once. */
+const moduleNames = (matrices: Iterable<string>): string =>
+  [...new Set(Array.from(matrices, (name) => name.split('.').at(-2)!))].join(', ');

@@ -1,4 +1,4 @@
-import { denseFormats, type WeightUse } from '@quern/core';
+import { denseFormats, showValue, type WeightUse } from '@quern/core';
 import { isGgufFormat } from '@quern/quant';
 import { ModelError } from '../error.js';
 import type { FileTensor } from './file-tensor.js';
@@ -55,11 +55,21 @@ function findTensor<Config>(
   layer = 0,
 ): StoredTensor | undefined {
   if (entry.when && !entry.when(config, layer)) return undefined;
-  const shape = entry.shape(config);
   const name = nameIn(file, entry, layer);
+  const shape = shapeOf(entry, config, name);
   if (name.includes('{e}')) return findStack(name, shape, file);
   if (!file.tensors.has(name) && entry.optional) return undefined;
   return shifted(needRows(name, shape, entry.rows?.(config), file), entry, file);
+}
+
+function shapeOf<Config>(entry: WeightEntry<Config>, config: Config, name: string): readonly number[] {
+  const shape: unknown = entry.shape(config);
+  const isSize = (size: unknown) => Number.isInteger(size) && Number(size) >= 0;
+  if (Array.isArray(shape) && shape.length > 0 && shape.every(isSize)) return shape;
+  throw new ModelError(
+    'BAD_ARCHITECTURE',
+    `the shape of '${name}' in the weight table must be a list of whole numbers; it is ${showValue(shape)}`,
+  );
 }
 
 /** The tensor of `shape`, or `shape[0]` rows of a tensor with `rows.of` rows. */

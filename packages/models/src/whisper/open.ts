@@ -49,7 +49,7 @@ export async function openSpeechModel(
 
 async function openFolder(path: string, configPath: string): Promise<SpeechFile> {
   const settings = new Settings(configPath, ownValue(await readJsonObject(configPath)));
-  needSpeech('huggingFace', architectureName(settings), configPath);
+  needSpeech('huggingFace', architectureName(settings), settings);
   const folder = dirname(configPath);
   const generationPath = join(folder, 'generation_config.json');
   return {
@@ -65,7 +65,8 @@ async function openFolder(path: string, configPath: string): Promise<SpeechFile>
 async function openGgufFile(path: string): Promise<SpeechFile> {
   const file = await openGguf(path);
   const { metadata } = file;
-  needSpeech('gguf', new Settings(path, (key) => metadata.get(key)).text('general.architecture'), path);
+  const all = new Settings(path, (key) => metadata.get(key));
+  needSpeech('gguf', all.text('general.architecture'), all);
   const settings = new Settings(path, (key) => metadata.get(`whisper.${key}`), 'whisper.');
   return {
     kind: 'gguf',

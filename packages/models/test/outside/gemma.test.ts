@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { createBackend } from '@quern/backend-reference';
-import { loadLanguageModel, openModelFile } from '@quern/models';
+import { loadLanguageModel, openModelFile, registerArchitecture } from '@quern/models';
 import * as plain from '../plain/decoder.js';
 import { convertFolder, randomParameters, withLayers, writeFolder } from '../random-folder.js';
 import { distance, sequenceLogits } from '../run-model.js';
-import './gemma.js';
+import { gemma } from './gemma.js';
+
+registerArchitecture(gemma);
 
 const [D, d, layers] = [16, 8, 2];
 const config = {

@@ -10,7 +10,6 @@ import {
   type LoadedWeights,
   llamaWeights,
   noWindows,
-  registerArchitecture,
   rootMeanSquareNorm,
   selfAttention,
   type WeightEntry,
@@ -40,8 +39,6 @@ export const gemma = {
   },
   build: gemmaDecoder,
 } satisfies Architecture;
-
-registerArchitecture(gemma);
 
 function gemmaDecoder(b: Backend, w: LoadedWeights<typeof gemmaWeights>, config: DecoderConfig): Decoder {
   const { embed, logits } = embedAndLogits(b, w, config);

@@ -7,6 +7,8 @@ import { here } from '../here.js';
 export interface QuernField {
   /** Module that exports `createBackend`. */
   readonly backend?: string;
+  /** Module that exports `architectures`, a list for `registerArchitecture` of @quern/models. */
+  readonly architectures?: string;
   /** false: 'auto' does not load this backend; it must be asked for by name. */
   readonly auto?: boolean;
   /** A model file, or a folder with one. */
@@ -87,8 +89,7 @@ export function applicationFolders(resolveFrom?: string): string[] {
 }
 
 /** The dependencies of an application. Without a package.json, as in npm's global folder: all installed packages. */
-function packageNames(folder: string): string[] {
-  const manifest = readManifest(folder);
+function packageNames(folder: string, manifest: Manifest | undefined): string[] {
   if (!manifest) return installedNames(join(folder, 'node_modules'));
   const { dependencies, optionalDependencies, devDependencies } = manifest;
   return Object.keys({ ...dependencies, ...optionalDependencies, ...devDependencies });
@@ -103,13 +104,23 @@ function installedNames(folder: string): string[] {
   );
 }
 
-/**
- * The folder of an installed dependency, seen from a folder. Does not require the package to export its package.json.
- */
-function installedFolder(name: string, from: string): string | undefined {
-  const places = module.createRequire(join(from, 'package.json')).resolve.paths(name) ?? [];
-  const folders = places.map((place) => join(place, name));
-  return folders.find((folder) => readManifest(folder) !== undefined) ?? plugAndPlayFolder(name, from);
+/** The package in a folder, if it has a "quern" field. */
+function packageIn(folder: string, name: string | undefined, manifest: Manifest | undefined): QuernPackage[] {
+  return name !== undefined && manifest?.quern ? [{ name, folder, quern: manifest.quern }] : [];
+}
+
+/** The folders in which Node looks for a package, seen from a folder: its node_modules, and those above. */
+const placesFrom = (folder: string): readonly string[] =>
+  module.createRequire(join(folder, 'package.json')).resolve.paths('any-package') ?? [];
+
+/** An installed dependency, seen from a folder. Does not require the package to export its package.json. */
+function dependency(name: string, from: string, places: readonly string[]): QuernPackage[] {
+  for (const place of places) {
+    const manifest = readManifest(join(place, name));
+    if (manifest) return packageIn(join(place, name), name, manifest);
+  }
+  const folder = plugAndPlayFolder(name, from);
+  return folder === undefined ? [] : packageIn(folder, name, readManifest(folder));
 }
 
 /** Part of the API of Yarn's Plug'n'Play, which has no node_modules. */
@@ -125,16 +136,18 @@ function plugAndPlayFolder(name: string, from: string): string | undefined {
 }
 
 /**
- * The packages with a "quern" field, found from the application's folders; of two packages with one name, the first.
+ * The packages with a "quern" field, found from the application's folders: the application itself, which an author tries in its own
+ * folder, and its dependencies. Of two packages with one name, the first.
  */
 export function quernPackages(resolveFrom?: string): QuernPackage[] {
   const found = new Map<string, QuernPackage>();
-  for (const application of applicationFolders(resolveFrom))
-    for (const name of packageNames(application)) {
-      if (found.has(name)) continue;
-      const folder = installedFolder(name, application);
-      const quern = folder && readManifest(folder)?.quern;
-      if (folder && quern) found.set(name, { name, folder, quern });
-    }
+  for (const application of applicationFolders(resolveFrom)) {
+    const manifest = readManifest(application);
+    for (const own of packageIn(application, manifest?.name, manifest))
+      if (!found.has(own.name)) found.set(own.name, own);
+    const places = placesFrom(application);
+    for (const name of packageNames(application, manifest))
+      if (!found.has(name)) for (const other of dependency(name, application, places)) found.set(name, other);
+  }
   return [...found.values()];
 }

@@ -67,7 +67,8 @@ export const findBackendsSchema = {
   },
   resolveFrom: {
     ...rules.text,
-    about: 'folder: the packages in its nearest package.json are searched for backends and models',
+    about:
+      'folder: the packages in its nearest package.json are searched for backends, architectures and models',
     absent: "the application's folder",
   },
 } as const satisfies Schema<FindBackendsOptions>;

@@ -7,7 +7,7 @@ import {
   rules,
   type Schema,
 } from '@quern/core';
-import { describeEncoder, type EncoderFile, embedBackend, loadEncoder, openEncoderFile } from '@quern/models';
+import { describeEncoder, type EncoderFile, embedBackend, loadEncoder } from '@quern/models';
 import { badOption, RuntimeError } from '../error.js';
 import { takeBackend, withRoom } from '../model/choose-backend.js';
 import {
@@ -18,6 +18,7 @@ import {
 } from '../model/load-options.js';
 import { loadTokenizer } from '../model/load-text.js';
 import { locateModel, type ModelLocator } from '../model/locate-model.js';
+import { openEncoderFile } from '../model/open-file.js';
 import { needNotAborted } from '../need-not-aborted.js';
 import { encoderActivationBytes } from '../planner/memory.js';
 import { Embedder } from './embedder.js';
@@ -56,7 +57,7 @@ export const embedderSchema = {
 export async function loadEmbedder(pathOrId: ModelLocator, options: EmbedderOptions = {}): Promise<Embedder> {
   const start = performance.now();
   needOptions(options);
-  const file = await openEncoderFile(locateModel('loadEmbedder', pathOrId, options.resolveFrom));
+  const file = await openEncoderFile(locateModel('loadEmbedder', pathOrId, options.resolveFrom), options);
   const tokenizer = await loadTokenizer(file);
   if (!tokenizer) throw new RuntimeError('NO_TOKENIZER', `${file.path} has no vocabulary`);
   const { backend, owned } = await startBackend(file, options);

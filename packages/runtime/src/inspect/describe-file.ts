@@ -1,6 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { describeEncoder, describeModel, describeSpeech, ModelError, openModelFile } from '@quern/models';
+import { describeEncoder, describeModel, describeSpeech, findModel, ModelError } from '@quern/models';
 import { isGgml, openGgml, openGguf, openSafetensors } from '@quern/quant';
 import { locateModel, type ModelLocator } from '../model/locate-model.js';
 import { type AnyModelFile, type ModelKind, openAnyModel } from '../model/open-any-model.js';
@@ -88,7 +88,9 @@ async function inFolder(folder: string): Promise<string> {
   const hasSafetensors = names.some((name) => /\.safetensors(\.index\.json)?$/.test(name));
   const ggufs = names.filter((name) => name.endsWith('.gguf'));
   if (hasSafetensors && (names.includes('config.json') || ggufs.length === 0)) return folder;
-  return ggufs.length === 1 ? join(folder, ggufs[0]!) : (await openModelFile(folder)).path;
+  if (ggufs.length === 1) return join(folder, ggufs[0]!);
+  const found = await findModel(folder);
+  return found.kind === 'gguf' ? found.path : found.weights;
 }
 
 async function resolvePath(located: string): Promise<string> {
@@ -96,12 +98,15 @@ async function resolvePath(located: string): Promise<string> {
   return (await stat(path)).isDirectory() ? inFolder(path) : path;
 }
 
-/** Codes of files that may hold anything but a model that Quern knows. */
-const otherFiles: readonly string[] = ['NO_MODEL', 'NOT_FOUND', 'UNKNOWN_ARCHITECTURE', 'AMBIGUOUS_MODEL'];
+/** Codes of files that may hold anything but a model. */
+const otherFiles: readonly string[] = ['NO_MODEL', 'NOT_FOUND', 'AMBIGUOUS_MODEL'];
 
-async function modelOf(path: string): Promise<Pick<FileDescription, 'model' | 'modelError'>> {
+async function modelOf(
+  path: string,
+  resolveFrom: string | undefined,
+): Promise<Pick<FileDescription, 'model' | 'modelError'>> {
   try {
-    return { model: describe(await openAnyModel(path)) };
+    return { model: describe(await openAnyModel(path, { resolveFrom })) };
   } catch (error) {
     if (!(error instanceof ModelError)) throw error;
     const { code, message } = error;
@@ -141,6 +146,6 @@ export async function describeFile(pathOrId: ModelLocator, resolveFrom?: string)
     metadata,
     tensors: tensors.map(({ name, format, shape, byteLength }) => ({ name, format, shape, byteLength })),
     formats: formatsOf(tensors),
-    ...(await modelOf(path)),
+    ...(await modelOf(path, resolveFrom)),
   };
 }

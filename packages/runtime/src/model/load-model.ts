@@ -1,5 +1,5 @@
 import { type KvCache, need, yieldToEventLoop } from '@quern/core';
-import { type LanguageModel, loadLanguageModel, type ModelFile, openModelFile } from '@quern/models';
+import { type LanguageModel, loadLanguageModel, type ModelFile } from '@quern/models';
 import { Engine } from '../engine/engine.js';
 import { needNotAborted } from '../need-not-aborted.js';
 import { Adapters } from './adapters.js';
@@ -10,6 +10,7 @@ import { locateModel, type ModelLocator } from './locate-model.js';
 import { Model } from './model.js';
 import { openCache } from './open-cache.js';
 import { openCopies } from './open-copies.js';
+import { openLanguageFile } from './open-file.js';
 
 /**
  * Loads a language model from a path or file: URL (a GGUF file, a safetensors file, a folder with config.json and
@@ -22,7 +23,7 @@ import { openCopies } from './open-copies.js';
 export async function loadModel(pathOrId: ModelLocator, options: LoadOptions = {}): Promise<Model> {
   const start = performance.now();
   const resolved = resolveLoadOptions('loadModel', options);
-  const file = await openModelFile(locateModel('loadModel', pathOrId, resolved.resolveFrom));
+  const file = await openLanguageFile(locateModel('loadModel', pathOrId, resolved.resolveFrom), resolved);
   const tokenizer = await loadTokenizer(file);
   await yieldToEventLoop();
   const chatTemplate = await loadChatTemplate(file, tokenizer, resolved.chatTemplate, resolved.onNotice);

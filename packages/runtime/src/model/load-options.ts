@@ -100,7 +100,7 @@ export interface LoadOptions {
    * Jinja text.
    */
   readonly chatTemplate?: string | undefined;
-  /** Folder: the packages in its nearest package.json are searched for backends and models. */
+  /** Folder: the packages in its nearest package.json are searched for backends, architectures and models. */
   readonly resolveFrom?: string | undefined;
   /**
    * Further options for `createBackend` of the named backend; see the backend's documentation. For several backends,

@@ -1,13 +1,6 @@
-import {
-  type EncoderFile,
-  ModelError,
-  type ModelFile,
-  openEncoderFile,
-  openModelFile,
-  openSpeechModel,
-  type SpeechFile,
-} from '@quern/models';
+import { type EncoderFile, ModelError, type ModelFile, type SpeechFile } from '@quern/models';
 import { locateModel, type ModelLocator } from './locate-model.js';
+import { type OpenOptions, openEncoderFile, openLanguageFile, openSpeechModel } from './open-file.js';
 
 /** Kind of a model: text generation, embedding and ranking, or speech recognition. */
 export type ModelKind = AnyModelFile['kind'];
@@ -18,10 +11,10 @@ export type AnyModelFile =
   | { readonly kind: 'encoder'; readonly file: EncoderFile }
   | { readonly kind: 'speech'; readonly file: SpeechFile };
 
-type Open = (path: string, options: { readonly config?: string }) => Promise<AnyModelFile>;
+type Open = (path: string, options: OpenOptions) => Promise<AnyModelFile>;
 
 const kinds: readonly Open[] = [
-  async (...given) => ({ kind: 'language', file: await openModelFile(...given) }),
+  async (...given) => ({ kind: 'language', file: await openLanguageFile(...given) }),
   async (...given) => ({ kind: 'encoder', file: await openEncoderFile(...given) }),
   async (...given) => ({ kind: 'speech', file: await openSpeechModel(...given) }),
 ];
@@ -31,10 +24,7 @@ const kinds: readonly Open[] = [
  * @param options.config path of a safetensors model's configuration, if not config.json
  * @throws the errors of these three; ModelError UNKNOWN_ARCHITECTURE where the architecture is unknown to all three.
  */
-export async function openAnyModel(
-  path: string,
-  options: { readonly config?: string } = {},
-): Promise<AnyModelFile> {
+export async function openAnyModel(path: string, options: OpenOptions = {}): Promise<AnyModelFile> {
   let wrongKind: unknown;
   for (const open of kinds)
     try {
@@ -51,4 +41,4 @@ export async function openAnyModel(
  * @throws RuntimeError MODEL_NOT_FOUND, BAD_ARGUMENT; errors of `openAnyModel`.
  */
 export const modelKind = async (pathOrId: ModelLocator, resolveFrom?: string): Promise<ModelKind> =>
-  (await openAnyModel(locateModel('modelKind', pathOrId, resolveFrom))).kind;
+  (await openAnyModel(locateModel('modelKind', pathOrId, resolveFrom), { resolveFrom })).kind;

@@ -1,9 +1,9 @@
 import type { BackendPlan } from '@quern/core';
-import { openModelFile } from '@quern/models';
 import { needNotAborted } from '../need-not-aborted.js';
 import { chooseBackends } from './choose-backends.js';
 import { type LoadOptions, resolveLoadOptions } from './load-options.js';
 import { locateModel, type ModelLocator } from './locate-model.js';
+import { openLanguageFile } from './open-file.js';
 
 /**
  * The plan that `loadModel` would make with these options on this machine: no weight is read, no cache allocated.
@@ -11,7 +11,7 @@ import { locateModel, type ModelLocator } from './locate-model.js';
  */
 export async function planModel(pathOrId: ModelLocator, options: LoadOptions = {}): Promise<BackendPlan> {
   const resolved = resolveLoadOptions('planModel', options);
-  const file = await openModelFile(locateModel('planModel', pathOrId, resolved.resolveFrom));
+  const file = await openLanguageFile(locateModel('planModel', pathOrId, resolved.resolveFrom), resolved);
   needNotAborted(resolved.signal, 'planning');
   const { plan, owned } = await chooseBackends(file, resolved);
   for (const backend of owned) backend.dispose();

@@ -9,6 +9,7 @@ import { embedderSchema } from '../embedding/load-embedder.js';
 import { perplexitySchema } from '../evaluation/perplexity.js';
 import { chatSchema, generateSchema } from '../generation/generate-options.js';
 import { loadSchema } from '../model/load-options.js';
+import { openSchema } from '../model/open-file.js';
 import { planSchema } from '../planner/plan-request.js';
 import { quantizeModelSchema } from '../quantize/quantize-model.js';
 import { samplingSchema } from '../sampling/options.js';
@@ -34,6 +35,7 @@ export const optionSchemas = {
   TextsOptions: textsSchema,
   SpeechLoadOptions: speechLoadSchema,
   TranscribeOptions: transcribeSchema,
+  OpenOptions: openSchema,
   QuantizeModelOptions: quantizeModelSchema,
   PerplexityOptions: perplexitySchema,
   FindBackendsOptions: findBackendsSchema,

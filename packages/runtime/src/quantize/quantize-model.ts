@@ -6,7 +6,6 @@ import {
   encoderToGguf,
   findModel,
   ModelError,
-  openSpeechModel,
   type SpeechFile,
   speechToGguf,
   toGguf,
@@ -25,13 +24,14 @@ import { templateOfFolder } from '../chat/load.js';
 import { loadSchema } from '../model/load-options.js';
 import { locateModel, type ModelLocator } from '../model/locate-model.js';
 import { openAnyModel } from '../model/open-any-model.js';
+import { openSpeechModel } from '../model/open-file.js';
 import { vocabularyToGguf } from '../tokenizer/to-gguf.js';
 import { speechVocabularyToGguf } from './speech-vocabulary.js';
 
 export interface QuantizeModelOptions extends QuantizeOptions {
   /** llama.cpp's name of the tokenizer's pre-tokenization, where the model's folder does not tell it. */
   readonly pre?: string | undefined;
-  /** Folder: the packages in its nearest package.json are searched for models. Default: the application's folder. */
+  /** Folder: the packages in its nearest package.json are searched for models and architectures. Default: the application's folder. */
   readonly resolveFrom?: string | undefined;
 }
 
@@ -66,7 +66,7 @@ export async function quantizeModel(
   if (found.kind === 'gguf' && !(await isGgml(found.path))) return quantizeGguf(found.path, output, rest);
   const source =
     found.kind === 'gguf'
-      ? await speechSource(await openSpeechModel(found.path), options)
+      ? await speechSource(await openSpeechModel(found.path, options), options)
       : await folderSource(found.weights, found.config, options);
   return quantizeSource(source, output, rest);
 }
@@ -77,7 +77,8 @@ async function folderSource(
   config: string,
   options: QuantizeModelOptions,
 ): Promise<QuantizeSource> {
-  const { kind, file } = await openAnyModel(weights, { config });
+  const { resolveFrom, onNotice } = options;
+  const { kind, file } = await openAnyModel(weights, { config, resolveFrom, onNotice });
   if (kind === 'speech') return speechSource(file, options);
   if (file.kind !== 'huggingFace') throw new ModelError('NO_MODEL', `${weights} is no model of Hugging Face`);
   const converting = await convertOptions(file, options);

@@ -1,14 +1,9 @@
 import { type Backend, checkOptions, need } from '@quern/core';
-import {
-  loadWhisper,
-  openSpeechModel,
-  type SpeechFile,
-  type WhisperConfig,
-  type WhisperModel,
-} from '@quern/models';
+import { loadWhisper, type SpeechFile, type WhisperConfig, type WhisperModel } from '@quern/models';
 import type { AudioInput } from '../audio/read-samples.js';
 import { badOption, RuntimeError } from '../error.js';
 import { locateModel, type ModelLocator } from '../model/locate-model.js';
+import { openSpeechModel } from '../model/open-file.js';
 import { type SignalOptions, signalSchema } from '../model/signal-options.js';
 import { needNotAborted } from '../need-not-aborted.js';
 import { loadTokenizerFromGguf, TokenizerError, tokenizerFromHuggingFace } from '../tokenizer/index.js';
@@ -100,7 +95,7 @@ export async function loadSpeechModel(
 ): Promise<SpeechModel> {
   const start = performance.now();
   checkOptions('loadSpeechModel', options, speechLoadSchema, badOption);
-  const file = await openSpeechModel(locateModel('loadSpeechModel', pathOrId, options.resolveFrom));
+  const file = await openSpeechModel(locateModel('loadSpeechModel', pathOrId, options.resolveFrom), options);
   const vocabulary = await vocabularyOfFile(file);
   needTokens(vocabulary, file);
   needNotAborted(options.signal, 'loading');

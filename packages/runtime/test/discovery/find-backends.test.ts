@@ -51,6 +51,16 @@ test('searches from a folder inside the application', async () => {
   for (const { backend } of found) backend?.dispose();
 });
 
+test('the backend of the application’s own package', async () => {
+  const { files, quern } = backendPackage('own', { flops: 1e9, readBandwidth: 1e9 });
+  const resolveFrom = makeApplication({});
+  writeFileSync(join(resolveFrom, 'index.mjs'), files!['index.mjs']!);
+  writeFileSync(join(resolveFrom, 'package.json'), JSON.stringify({ name: 'own-backend', quern }));
+  const found = await findBackends({ resolveFrom });
+  expect(found.map(({ package: name }) => name)).toEqual(['own-backend']);
+  for (const { backend } of found) backend?.dispose();
+});
+
 test('a backend by name or package', async () => {
   const resolveFrom = application();
   for (const name of ['fast', 'fast-by-others'])

@@ -141,6 +141,10 @@ test('a broken whisper.cpp file, and a file without a model', async () => {
     name: 'ModelError',
     code: 'UNKNOWN_ARCHITECTURE',
   });
+  expect((await describeFile(unknown)).modelError).toEqual({
+    code: 'UNKNOWN_ARCHITECTURE',
+    message: expect.stringContaining("the architecture 'unheard-of' is not known"),
+  });
 });
 
 test('a GGUF file beside a shard without config.json: loading takes the GGUF file', async () => {

@@ -85,7 +85,8 @@ const calls: Readonly<Record<string, Call>> = {
   modelKind: { right: () => [path], wrong: [no.locator] },
   openTokenizer: { right: () => [path], wrong: [no.locator] },
   describeFile: { right: () => [path], wrong: [no.locator] },
-  openModelFile: { right: () => [path], wrong: [no.path] },
+  openModelFile: { right: () => [path, {}], wrong: [no.path, no.plain] },
+  loadArchitectures: { right: () => [folder], wrong: [no.text.slice(1)] },
   quantizeModel: {
     right: () => [path, join(folder, 'small.gguf'), { mix: 'q8_0' }],
     wrong: [no.locator, no.path, [...no.needed, {}, { mix: 'q4' }]],
@@ -265,6 +266,7 @@ describe.each(Object.keys(calls))('%s', (name) => {
 
 /** Exports that users do not call (the runtime makes them), and isMixName, which accepts anything. */
 const noCalls = [
+  'knownArchitectures',
   'JsonNumber',
   'parseJson',
   'stringifyJson',

@@ -2,10 +2,13 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
-import '../../../models/test/example/olmo2.js';
+import { registerArchitecture } from '@quern/models';
+import { olmo2 } from '../../../../docs/examples/architecture/olmo2.js';
 import { randomParameters, withLayers, writeFolder } from '../../../models/test/random-folder.js';
 import { loadModel } from '../../src/index.js';
 import { byteCharacters } from '../../src/tokenizer/byte-level.js';
+
+registerArchitecture(olmo2);
 
 const page = readFileSync(new URL('../../../../docs/writing-a-model.md', import.meta.url), 'utf8');
 const [, code = ''] = /^```ts\n([^`]*?loadModel\([^`]*)^```$/ms.exec(page) ?? [];

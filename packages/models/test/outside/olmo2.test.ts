@@ -1,16 +1,25 @@
 import { readFileSync } from 'node:fs';
 import { createBackend } from '@quern/backend-reference';
+import type { Tensor, Weight } from '@quern/core';
 import {
+  type Architecture,
   decoderConfigFromHuggingFace,
+  layerRope,
   loadLanguageModel,
   noWindows,
   openModelFile,
+  projectHeads,
+  registerArchitecture,
+  rootMeanSquareNorm,
   Settings,
+  swigluFeedForward,
 } from '@quern/models';
+import { olmo2 } from '../../../../docs/examples/architecture/olmo2.js';
 import { convertFolder, randomParameters, writeFolder } from '../random-folder.js';
 import { distance, sequenceLogits } from '../run-model.js';
-import { olmo2 } from './olmo2.js';
 import { plainOlmo2 } from './plain-olmo2.js';
+
+registerArchitecture(olmo2, { package: 'quern-olmo2' });
 
 const config = {
   architectures: ['Olmo2ForCausalLM'],
@@ -85,20 +94,63 @@ test('converted to GGUF: the same logits', async () => {
 
 const page = readFileSync(new URL('../../../../docs/writing-a-model.md', import.meta.url), 'utf8');
 const blocks = new Map(
-  [...page.matchAll(/^```ts (\S+)\n(.*?)^```$/gms)].map(([, name, text]) => [name!, text!]),
+  [...page.matchAll(/^```(?:ts|json) (\S+)\n(.*?)^```$/gms)].map(([, name, text]) => [name!, text!]),
 );
+const example = new URL('../../../../docs/examples/architecture/', import.meta.url);
 
-test.each(['olmo2-weights.ts', 'olmo2-attention.ts', 'olmo2.ts'])(
-  'docs/writing-a-model.md shows %s unchanged',
-  (name) => {
-    expect(olmo2.name).toBe('olmo2');
-    expect(blocks.get(name)).toBe(readFileSync(new URL(name, import.meta.url), 'utf8'));
-  },
-);
+test.each(['olmo2.ts', 'index.ts', 'register.ts'])('docs/writing-a-model.md shows %s unchanged', (name) => {
+  expect(blocks.get(name)).toBe(readFileSync(new URL(name, example), 'utf8'));
+});
 
 /** The page's code block with `text`. */
 const blockWith = (text: string): string =>
   [...page.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code]) => code!).find((code) => code.includes(text))!;
+
+test('the page’s attention: that of attendCache', async () => {
+  const code = blockWith('b.kvAppend').replaceAll(']!', ']');
+  const names = [
+    'b',
+    'config',
+    'layerRope',
+    'heads',
+    'kvHeads',
+    'headDim',
+    'q',
+    'k',
+    'v',
+    'w',
+    'i',
+    'batch',
+    'cache',
+  ];
+  const attend = new Function(...names, code);
+  const byOps: Architecture = {
+    ...olmo2,
+    accepts: ({ path }) => path.includes('by-hand'),
+    build(b, weights, c) {
+      const w = weights as Parameters<typeof olmo2.build>[1];
+      const [heads, kvHeads, d] = [c.heads, c.kvHeads, c.headDim];
+      const project = projectHeads(b, c);
+      const norm = rootMeanSquareNorm(b, c);
+      const normed = (x: Tensor, weight: Weight) =>
+        b.view(norm(b.view(x, [x.shape[0]!, x.shape[1]! * d]), weight), x.shape);
+      return {
+        ...olmo2.build(b, w, c),
+        layer(x, i, batch, cache) {
+          const own = w.layers[i]!;
+          const { q, k, v } = project(x, own);
+          const [nq, nk] = [normed(q, own.qNorm), normed(k, own.kNorm)];
+          const y: Tensor = attend(b, c, layerRope, heads, kvHeads, d, nq, nk, v, own, i, batch, cache);
+          const h = b.add(x, norm(y, own.attnOutputNorm));
+          return b.add(h, norm(swigluFeedForward(b)(h, own), own.ffnOutputNorm));
+        },
+      };
+    },
+  };
+  registerArchitecture(byOps);
+  const byHand = writeFolder('by-hand', config, parameters);
+  expect(await logitsOf(byHand)).toEqual(await logitsOf(folder()));
+});
 
 test('the page’s settings reader: defaults and refusals as described', () => {
   const made = new Function(
