@@ -17,3 +17,6 @@ export const cases = <T>(all: readonly T[], quick: readonly T[]): readonly T[] =
 /** Runs of a property: `all`, or a tenth of them, at least 20. */
 export const runs = (all: number): number =>
   exhaustive ? all : Math.min(all, Math.max(20, Math.ceil(all / 10)));
+
+/** The instruction set of backend-cpu that QUERN_CPU_ISA forces: the only one under test. */
+export const forcedIsa: string | undefined = process.env.QUERN_CPU_ISA || undefined;

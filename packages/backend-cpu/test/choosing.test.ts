@@ -2,7 +2,7 @@
 import { platform } from '@quern/native-runtime';
 import { cpuDriver } from '../src/index.js';
 import { loadCpuAddon } from '../src/load.js';
-import { availableIsas } from './isas.js';
+import { availableIsas, knownIsas } from './isas.js';
 
 const environment = { ...process.env };
 afterEach(() => {
@@ -26,11 +26,19 @@ test('an unknown instruction set is an error that lists the known ones', async (
   });
 });
 
-test('default: the best instruction set', async () => {
+test('default: the best instruction set; an emulated one on request only', async () => {
   delete process.env.QUERN_CPU_ISA;
+  const message = await cpuDriver({ isa: 'sse9' }).then(
+    () => '',
+    (error: Error) => error.message,
+  );
+  const listed = message.replace(/.*have: /, '').split(', ');
+  const own = listed.slice(0, listed.indexOf('scalar') + 1); // emulated ones come after scalar
   const driver = await cpuDriver({ threads: 1 });
-  expect(driver.profile.isa).toBe((await availableIsas())[0]);
+  expect(driver.profile.isa).toBe(own[0]);
   driver.dispose();
+  expect(own).toEqual(knownIsas.filter((isa) => own.includes(isa)));
+  expect(new Set(listed)).toEqual(new Set(await availableIsas()));
 });
 
 test.each([0, -1, 1.5, Number.NaN, 100_000])('%d threads are refused', async (threads) => {

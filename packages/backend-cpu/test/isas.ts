@@ -1,9 +1,9 @@
 import type { Precision } from '@quern/core';
-import { cases, exhaustive, isDrawn } from '../../../test-scope.js';
+import { cases, exhaustive, forcedIsa, isDrawn } from '../../../test-scope.js';
 import { cpuDriver } from '../src/index.js';
 
 /** Instruction sets of the addon for this architecture, best first. */
-const knownIsas =
+export const knownIsas =
   process.arch === 'arm64'
     ? ['i8mm', 'dotprod', 'neon', 'scalar']
     : ['amx', 'avx512-bf16', 'avx512-vnni', 'avx512', 'avx2', 'scalar'];
@@ -24,8 +24,9 @@ export async function availableIsas(): Promise<string[]> {
 /** Neighbours in the middle: each run of `npm run test:all` draws one of them. */
 const neighbours = ['avx512-vnni', 'avx512'] as const;
 
-/** Instruction sets under test: the best one; with `npm run test:all`, all but the neighbour that is not drawn. */
+/** Instruction sets under test: the forced or best one; with `npm run test:all`, all but the neighbour that is not drawn. */
 export async function testedIsas(): Promise<readonly string[]> {
+  if (forcedIsa !== undefined) return [forcedIsa];
   const isas = await availableIsas();
   const leftOut = neighbours.filter((_, i) => !isDrawn(i as 0 | 1));
   const drawn = isas.filter((isa, i) => i === 0 || !leftOut.some((each) => each === isa));

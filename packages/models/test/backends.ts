@@ -1,7 +1,7 @@
 import { createBackend as createCpu } from '@quern/backend-cpu';
 import { createBackend as createReference } from '@quern/backend-reference';
 import type { Backend } from '@quern/core';
-import { exhaustive, isDrawn } from '../../../test-scope.js';
+import { exhaustive, forcedIsa, isDrawn } from '../../../test-scope.js';
 
 /** A backend under test, and the allowed error of its logits in units of the reference's tolerance. */
 export interface TestedBackend {
@@ -18,10 +18,11 @@ export interface TestedBackend {
 /** f32 sums in another order: logits up to about 3 change by a few ulps. */
 const float32Slack = 2;
 
-const isas =
+const knownIsas =
   process.arch === 'arm64'
     ? ['scalar', 'neon', 'dotprod', 'i8mm']
     : ['scalar', 'avx2', 'avx512', 'avx512-vnni', 'avx512-bf16', 'amx'];
+const isas = forcedIsa === undefined ? knownIsas : [forcedIsa];
 
 /**
  * A GPU backend on the emulated device, with products of floats. Those with blocks sum quants before they multiply with
@@ -46,8 +47,8 @@ async function emulatedGpus(): Promise<TestedBackend[]> {
 }
 
 /**
- * The reference backend, and the CPU backend with every instruction set of this machine; with `npm run test:all`
- * emulated GPUs (a run of CI draws one).
+ * The reference backend, and the CPU backend with every instruction set of this machine or the forced one; with
+ * `npm run test:all` emulated GPUs (a run of CI draws one).
  */
 export async function testedBackends(): Promise<TestedBackend[]> {
   const tested: TestedBackend[] = [

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { referenceDriver } from '@quern/backend-reference';
 import { type Backend, type DriverBuffer, defineBackend } from '@quern/core';
-import { cases } from '../../../test-scope.js';
+import { cases, forcedIsa } from '../../../test-scope.js';
 
 const addon = fileURLToPath(new URL('../../backend-cpu/build/Release/backend_cpu.node', import.meta.url));
 
@@ -27,8 +27,8 @@ const levels = [
   ...(has('avx512_bf16', 'amx_int8', 'amx_bf16') ? ['amx'] : []),
 ];
 
-/** Tested instruction sets, best last: the best; with `npm run test:all` all. */
-export const cpuLevels = cases(levels, levels.slice(-1));
+/** Tested instruction sets, best last: the forced or best one; with `npm run test:all` all. */
+export const cpuLevels = forcedIsa === undefined ? cases(levels, levels.slice(-1)) : [forcedIsa];
 
 /** The reference backend, with a count of live allocations. */
 export function countingBackend(freeMemory?: number): {

@@ -76,7 +76,9 @@ static CpuFeatures detect() {
   const bool tiles = has_tiles(seven.edx, saved);
   features.amx_int8 = tiles && has(seven.edx, amx_int8);
   features.amx_bf16 = features.amx_int8 && has(seven.edx, amx_bf16);
-#if defined(QUERN_EMULATE_AMX)
+#if defined(QUERN_EMULATE_AVX512)
+  features.amx = features.avx2;
+#elif defined(QUERN_EMULATE_AMX)
   features.amx = features.avx512_bf16;
 #else
   features.amx = features.avx512_bf16 && features.amx_bf16;

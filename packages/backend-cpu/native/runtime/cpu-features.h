@@ -12,7 +12,7 @@ struct CpuFeatures {
   bool fast_bf16 = false;   // avx512_bf16, at more than the rate of f32
   bool amx_int8 = false;    // AMX tiles with int8, allowed for this process
   bool amx_bf16 = false;    // also AMX with bf16
-  bool amx = false;         // AVX-512 VNNI and BF16, AMX int8 and bf16 (QUERN_EMULATE_AMX: or a model of AMX)
+  bool amx = false;         // AVX-512 VNNI and BF16, AMX int8 and bf16 (QUERN_EMULATE_…: or a model of AMX)
   bool dotprod = false;     // 64-bit Arm: FEAT_DotProd
   bool i8mm = false;        // also FEAT_I8MM
 };

@@ -18,6 +18,7 @@ static constexpr Isa isas[] = {
 #if !defined(QUERN_EMULATE_AMX)
     {"amx", [] { return cpu_features().amx; }, amx_kernels},
 #endif
+#if !defined(QUERN_EMULATE_AVX512)
     {"avx512-bf16", [] { return cpu_features().fast_bf16; }, bf16_kernels},
     {"avx512-vnni", [] { return cpu_features().avx512_vnni; }, vnni_kernels},
     {"avx512", [] { return cpu_features().avx512; }, avx512_kernels},
@@ -29,8 +30,14 @@ static constexpr Isa isas[] = {
     {"neon", [] { return true; }, neon_kernels},
 #endif
     {"scalar", [] { return true; }, scalar_kernels},
+// Emulated instructions, for tests: after scalar, so used only on request.
 #if defined(QUERN_X86) && defined(QUERN_EMULATE_AMX) && !defined(QUERN_WITHOUT_AVX512)
-    {"amx", [] { return cpu_features().amx; }, amx_kernels}, // a model of AMX, for tests: after scalar, so used only on request
+    {"amx", [] { return cpu_features().amx; }, amx_kernels},
+#endif
+#if defined(QUERN_X86) && defined(QUERN_EMULATE_AVX512)
+    {"avx512-bf16", [] { return cpu_features().avx2; }, bf16_kernels},
+    {"avx512-vnni", [] { return cpu_features().avx2; }, vnni_kernels},
+    {"avx512", [] { return cpu_features().avx2; }, avx512_kernels},
 #endif
 };
 

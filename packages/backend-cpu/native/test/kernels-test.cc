@@ -1677,8 +1677,8 @@ void test_tables(int count, char** names) {
   }
 }
 
-// Stack size of a musl thread; sanitizers need larger frames.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+// Stack size of a musl thread; sanitizers and emulated registers need larger frames.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(QUERN_EMULATE_AVX512)
 constexpr size_t stack_bytes = 2048 * 1024;
 #else
 constexpr size_t stack_bytes = 128 * 1024;

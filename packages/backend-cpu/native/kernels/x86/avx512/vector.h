@@ -6,6 +6,9 @@
 #define QUERN_INTEGER_KERNELS
 #include "../../declare.h"
 #include <immintrin.h>
+#if defined(QUERN_EMULATE_AVX512)
+#include "../emulated-avx512.h"
+#endif
 
 namespace quern::QUERN_ISA {
 namespace {

@@ -20,7 +20,11 @@ inline Pairs every_lane(const uint16_t* pair) {
 }
 // sum + products of pairs, in place. Assembly: with the intrinsic, g++ 12 copies the sums between registers.
 QUERN_INLINE void add_pair_products(Floats& sum, Pairs a, Pairs b) {
+#if defined(QUERN_EMULATE_AVX512)
+  sum = _mm512_dpbf16_ps(sum, a, b);
+#else
   asm("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+#endif
 }
 // Lane i: element i of `even`, then element i of `odd`.
 inline Pairs interleave(Floats even, Floats odd) {

@@ -7,6 +7,10 @@ namespace {
 
 constexpr int PACKED_T = 4; // most rows of x per step of few_rows; more: many-rows.h
 
+#if defined(QUERN_EMULATE_AVX512)
+inline Ints dot(Ints sum, Bytes q, Bytes quads) { return _mm512_dpbusd_epi32(sum, q, quads); }
+inline Ints dot(Ints sum, Bytes q, const int8_t* x) { return dot(sum, q, broadcast_quad(x)); }
+#else
 // A quad of x, as a memory operand or in every lane. Assembly: with the intrinsic, g++ 12 copies sums between registers.
 QUERN_INLINE Ints dot(Ints sum, Bytes q, const int8_t* x) {
   asm("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(sum) : "v"(q), "m"(*reinterpret_cast<const int8_t(*)[4]>(x)));
@@ -16,6 +20,7 @@ QUERN_INLINE Ints dot(Ints sum, Bytes q, Bytes quads) {
   asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(q), "v"(quads));
   return sum;
 }
+#endif
 
 template <int COUNT, int MAX>
 inline Ints dots(Ints start, const Bytes (&q)[COUNT], const int8_t* x) {

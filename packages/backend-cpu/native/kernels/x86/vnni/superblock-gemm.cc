@@ -23,7 +23,11 @@ using Totals = float (*)[COLUMNS];
 
 // In place. Assembly: with the intrinsic, g++ 12 copies the sums between registers.
 QUERN_INLINE void add_dot(Ints& sum, Bytes columns, Bytes quad) {
+#if defined(QUERN_EMULATE_AVX512)
+  sum = _mm512_dpbusd_epi32(sum, columns, quad);
+#else
   asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(columns), "v"(quad));
+#endif
 }
 
 // A line as unsigned bytes.
