@@ -23,6 +23,7 @@ static constexpr Isa isas[] = {
     {"avx512-vnni", [] { return cpu_features().avx512_vnni; }, vnni_kernels},
     {"avx512", [] { return cpu_features().avx512; }, avx512_kernels},
 #endif
+#endif
     {"avx2", [] { return cpu_features().avx2; }, avx2_kernels},
 #elif defined(QUERN_ARM)
     {"i8mm", [] { return cpu_features().i8mm; }, i8mm_kernels},
