@@ -1,5 +1,11 @@
-import { createBackend } from '@quern/backend-reference';
-import { type Backend, type CapturedGraph, contiguousKvCache, type KvCache } from '@quern/core';
+import { referenceDriver } from '@quern/backend-reference';
+import {
+  type Backend,
+  type CapturedGraph,
+  contiguousKvCache,
+  defineBackend,
+  type KvCache,
+} from '@quern/core';
 import { type LanguageModel, loadLanguageModel, openModelFile } from '@quern/models';
 import { Engine } from '../../src/engine/engine.js';
 import { greedy, type TokenChoice } from '../../src/engine/token-choice.js';
@@ -13,9 +19,19 @@ const { layers, kvHeads, headDim, context } = tiny;
 const shape = { layers, kvHeads, headDim, dtype: 'f32', context } as const;
 
 beforeAll(async () => {
-  backend = watched(await createBackend());
+  backend = watched(defineBackend(slowDriver()));
   model = await loadLanguageModel(await openModelFile(await writeTinyModel()), backend);
 });
+
+/** As on a device, a step takes some turns of the event loop: the next one can start before it ends. */
+function slowDriver() {
+  const driver = referenceDriver();
+  const embed: typeof driver.kernels.embed = async (...call) => {
+    for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+    return driver.kernels.embed(...call);
+  };
+  return { ...driver, kernels: { ...driver.kernels, embed } };
+}
 
 /** The backend; `graphs` gets what it captures. */
 function watched(it: Backend): Backend {
