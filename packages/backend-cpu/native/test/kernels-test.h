@@ -20,7 +20,9 @@ inline std::vector<const Kernels*> available() {
   std::vector<const Kernels*> tables = {&scalar_kernels()};
 #if defined(QUERN_X86)
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) tables.push_back(&avx2_kernels());
-#if defined(QUERN_EMULATE_AVX512)
+#if defined(QUERN_WITHOUT_AVX512)
+  // its kernels are not compiled
+#elif defined(QUERN_EMULATE_AVX512)
   if (cpu_features().avx2) tables.insert(tables.end(), {&avx512_kernels(), &vnni_kernels(), &bf16_kernels()});
 #else
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
@@ -29,7 +31,9 @@ inline std::vector<const Kernels*> available() {
   if (__builtin_cpu_supports("avx512vnni") && tables.back() == &avx512_kernels()) tables.push_back(&vnni_kernels());
   if (__builtin_cpu_supports("avx512bf16") && tables.back() == &vnni_kernels()) tables.push_back(&bf16_kernels());
 #endif
+#if !defined(QUERN_WITHOUT_AVX512)
   if (cpu_features().amx) tables.push_back(&amx_kernels());
+#endif
 #elif defined(QUERN_ARM)
   tables.push_back(&neon_kernels());
   if (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) tables.push_back(&dotprod_kernels());

@@ -43,8 +43,13 @@ compile_x86() {
   compile_or_take kernels/x86/avx512 "$avx512"
   compile_or_take kernels/x86/vnni "$avx512 -mavx512vnni"
   compile_or_take kernels/x86/bf16 "$avx512 -mavx512vnni -mavx512bf16"
-  compile kernels/x86/amx "$avx512 -mavx512vnni -mavx512bf16"
-  compile_or_take kernels/x86/amx "$avx512 -mavx512vnni -mavx512bf16 -UQUERN_EMULATE_AMX" .real # these only have to compile
+  amx="$avx512 -mavx512vnni -mavx512bf16"
+  if grep -qsw avx512f /proc/cpuinfo; then
+    compile kernels/x86/amx "$amx"
+    compile_or_take kernels/x86/amx "$amx -UQUERN_EMULATE_AMX" .real # these only have to compile
+  else
+    compile_or_take kernels/x86/amx "$amx -UQUERN_EMULATE_AMX" # also a model of the tile instructions needs AVX-512
+  fi
   echo "$cxx $flags -I. -c runtime/cpu-features.cc -o $build/cpu-features.o" >>"$build/commands"
 }
 
