@@ -4,6 +4,9 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { root, run } from './setup.mjs';
 
+/** Modules of finished suites stay in a worker's memory: near its limit, collecting garbage takes longer than the tests. */
+const workers = ['--maxWorkers=2', '--workerIdleMemoryLimit=800MB'];
+
 const path = ({ name }) => relative(root, name);
 const hasFailed = ({ status }) => status === 'failed';
 /** A suite and the messages of its tests that failed. */
@@ -43,7 +46,7 @@ function countsOf(first, second) {
  * (`failures`) and of those that passed the second time (`flaky`).
  */
 export function jest(args, env) {
-  const first = once(['--maxWorkers=2', ...args], env);
+  const first = once([...workers, ...args], env);
   if (first.results === undefined) return noResults(`Jest ended with ${first.status} and wrote no results`);
   const failed = first.results.testResults.filter(hasFailed);
   const second =
