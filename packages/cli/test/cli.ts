@@ -1,5 +1,4 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
@@ -69,35 +68,32 @@ export function start(
   };
 }
 
-interface Shared {
-  readonly child: ChildProcess;
-  /** Rejects when the process ends. */
-  readonly ended: Promise<never>;
-}
-
-let shared: Shared | undefined;
+let shared: ChildProcess | undefined;
 let last: Promise<unknown> = Promise.resolve();
 
 afterAll(() => {
-  shared?.child.kill();
+  shared?.kill();
 });
 
-function startShared(): Shared {
+function startShared(): ChildProcess {
   const child = fork(fileURLToPath(new URL('./shared-process.mjs', import.meta.url)), { execArgv: [] });
-  const ended = once(child, 'exit').then(([code]) => {
-    throw new Error(`the process of the commands ended with ${code}`);
+  return child.once('exit', () => {
+    shared = undefined; // the next command starts another
   });
-  ended.catch(() => {});
-  return { child, ended };
 }
 
-async function runShared(args: readonly string[], input: string, { env = {}, cwd }: StartOptions) {
-  shared ??= startShared();
-  const answer = once(shared.child, 'message');
-  shared.child.send({ args, input, env, cwd: cwd ?? process.cwd() });
-  const [finished] = await Promise.race([answer, shared.ended]);
-  return finished as Finished;
-}
+const runShared = (args: readonly string[], input: string, { env = {}, cwd }: StartOptions) =>
+  new Promise<Finished>((resolve, reject) => {
+    shared ??= startShared();
+    const child = shared;
+    const fail = (code: number | null) => reject(new Error(`the process of the commands ended with ${code}`));
+    child.once('exit', fail);
+    child.once('message', (finished) => {
+      child.off('exit', fail);
+      resolve(finished as Finished);
+    });
+    child.send({ args, input, env, cwd: cwd ?? process.cwd() });
+  });
 
 /** Runs a command to its end, in a process shared by the commands of a test file; `script` has one of its own. */
 export function quern(args: readonly string[], input = '', options: StartOptions = {}): Promise<Finished> {

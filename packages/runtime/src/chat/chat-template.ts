@@ -53,7 +53,7 @@ export const renderSchema = {
   },
   answerStart: {
     ...rules.text,
-    about: 'the beginning of the answer, which the model continues',
+    about: 'the start of the answer, which the model continues',
     byDefault: '',
   },
   now: {
@@ -223,7 +223,7 @@ export const rolesFor = (
   options: Pick<RenderOptions, 'roles'>,
 ): readonly string[] => [...roles, ...(options.roles ?? [])];
 
-/** The prompt with the beginning of the answer. Thoughts come before an answer: open ones are closed. */
+/** The prompt with the start of the answer. Thoughts come before an answer: open ones are closed. */
 function begunAnswer(prompt: Text, start: string): Text {
   const behind = opensThinking(prompt.value) ? concat(prompt, new Text('\n</think>\n\n')) : prompt;
   return concat(behind, Text.typed(start));

@@ -11,7 +11,7 @@ export interface RenderOptions {
    */
   roles?: readonly string[] | undefined;
   /**
-   * The beginning of the answer: the model continues it. Its spellings of control tokens stay text. Behind a template that
+   * The start of the answer: the model continues it. Its spellings of control tokens stay text. Behind a template that
    * opens thoughts, they are closed first.
    */
   answerStart?: string | undefined;

@@ -8,7 +8,7 @@ import type { GenerationPiece, GenerationResult } from './generate-options.js';
 export interface RoundParts<Value = unknown, Text extends string = string> {
   readonly run: Production<GenerationPiece, GenerationResult<Value, Text>>;
   readonly parser: AnswerParser;
-  /** The beginning of the answer, which the caller gave. */
+  /** The start of the answer, which the caller gave. */
   readonly start?: string;
 }
 

@@ -91,7 +91,7 @@ function needChoice(options: ChatOptions, tools: readonly NamedTool[]): void {
   const excluded = tools.length > 0 ? 'tools' : structure;
   if (options.answerStart && excluded)
     throw badOption(
-      `options answerStart and ${excluded} exclude each other: the beginning of an answer must be plain text`,
+      `options answerStart and ${excluded} exclude each other: the start of an answer must be plain text`,
       'answerStart',
     );
   if (structure && tools.length > 0)

@@ -83,7 +83,7 @@ export const messagesOf = ({ messages, continue_final_message }: ChatRequest): C
     ({ role, ...rest }) => ({ ...rest, role: role === 'developer' ? 'system' : role }) as ChatMessage,
   );
 
-/** The beginning of the answer: `continue_final_message`, as in vLLM. */
+/** The start of the answer: `continue_final_message`, as in vLLM. */
 export function answerStartOf({ messages, continue_final_message }: ChatRequest): string | undefined {
   const content = continue_final_message ? messages.at(-1)!.content : undefined;
   return Array.isArray(content)
