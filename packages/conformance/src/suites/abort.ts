@@ -6,7 +6,12 @@ import { proveUsable } from './errors.js';
 
 const on = fresh('abort');
 
-const width = 128;
+/** A chain of `ops` products [rows, width] · [width, width]. */
+interface Size {
+  readonly ops: number;
+  readonly rows: number;
+  readonly width: number;
+}
 
 interface LongStep {
   readonly step: Step;
@@ -14,8 +19,10 @@ interface LongStep {
   readonly marks: KvBuffer;
 }
 
-/** A chain of `ops` products [rows, width] · [width, width]. All values are 1. */
-async function longStep(backend: Backend, ops: number, rows = 8): Promise<LongStep> {
+const ofOps = (ops: number): Size => ({ ops, rows: 8, width: 128 });
+
+/** All values are 1. */
+async function longStep(backend: Backend, { ops, rows, width }: Size): Promise<LongStep> {
   const weight = await loadValues(backend, new Float32Array(width * width).fill(1 / width), [width, width]);
   const cache = () => backend.kvBuffer({ blocks: 1, blockSize: 2, heads: 1, headDim: width, dtype: 'f32' });
   const layer = { k: cache(), v: cache() };
@@ -31,11 +38,6 @@ async function longStep(backend: Backend, ops: number, rows = 8): Promise<LongSt
   return { step, marks: layer.k };
 }
 
-interface Size {
-  readonly ops: number;
-  readonly rows: number;
-}
-
 /** How far an aborted run has come. */
 interface Progress {
   readonly aborted: boolean;
@@ -44,8 +46,8 @@ interface Progress {
 }
 
 /** Runs a step; its signal aborts after `milliseconds`. */
-async function interrupted(backend: Backend, { ops, rows }: Size, milliseconds: number): Promise<Progress> {
-  const { step, marks } = await longStep(backend, ops, rows);
+async function interrupted(backend: Backend, size: Size, milliseconds: number): Promise<Progress> {
+  const { step, marks } = await longStep(backend, size);
   const controller = new AbortController();
   const timer = setTimeout(() => controller.abort(), milliseconds);
   const running = step.run({ signal: controller.signal });
@@ -54,12 +56,12 @@ async function interrupted(backend: Backend, { ops, rows }: Size, milliseconds: 
   if (end.status === 'rejected') await refusal('ABORTED', () => running);
   const bytes = await marks.readBlocks(0, 1);
   const tokens = new Float32Array(bytes.slice().buffer);
-  return { aborted: end.status === 'rejected', begun: tokens[0] !== 0, ended: tokens[width] !== 0 };
+  return { aborted: end.status === 'rejected', begun: tokens[0] !== 0, ended: tokens[size.width] !== 0 };
 }
 
 /** Milliseconds of a step of this size. */
-async function durationOf(backend: Backend, { ops, rows }: Size): Promise<number> {
-  const { step } = await longStep(backend, ops, rows);
+async function durationOf(backend: Backend, size: Size): Promise<number> {
+  const { step } = await longStep(backend, size);
   const start = performance.now();
   await step.run();
   return performance.now() - start;
@@ -83,15 +85,15 @@ async function stopsMidway(backend: Backend, size: Size): Promise<boolean> {
  * more ops than a segment. More rows make the step longer on a fast device.
  */
 const interruptible = {
-  op: { ops: 24, rows: [8, 64, 512, 4096, 32_768] },
-  segment: { ops: 1000, rows: [8, 64, 512] },
+  op: { ops: 24, width: 128, rows: [8, 64, 512, 4096, 32_768] },
+  segment: { ops: 1000, width: 32, rows: [1, 8, 64, 512, 8192] },
 } as const;
 
 const midway = (granularity: keyof typeof interruptible): Case => {
-  const { ops, rows } = interruptible[granularity];
+  const { ops, width, rows } = interruptible[granularity];
   return on(`a signal while a step of ${ops} ops runs`, async (backend) => {
     for (const count of rows)
-      if (await stopsMidway(backend, { ops, rows: count })) return proveUsable(backend);
+      if (await stopsMidway(backend, { ops, rows: count, width })) return proveUsable(backend);
     throw new Error(
       `profile.abort is '${granularity}', but steps of ${ops} ops on ${rows.join(', ')} rows went on after their signal`,
     );
@@ -100,10 +102,7 @@ const midway = (granularity: keyof typeof interruptible): Case => {
 
 /** A step resolves after its last op, or rejects before its first: the cache has both tokens or none. */
 const toItsEnd: Case = on('a signal while a step runs to its end', async (backend) => {
-  for (const size of [
-    { ops: 24, rows: 8 },
-    { ops: 400, rows: 8 },
-  ]) {
+  for (const size of [ofOps(24), ofOps(400)]) {
     const duration = await durationOf(backend, size);
     for (const moment of [0, ...moments, 3 / 4]) {
       const { aborted, begun, ended } = await interrupted(backend, size, moment * duration);
@@ -118,12 +117,12 @@ const toItsEnd: Case = on('a signal while a step runs to its end', async (backen
 
 const always: readonly Case[] = [
   on('a signal that has been aborted', async (backend) => {
-    const { step } = await longStep(backend, 2);
+    const { step } = await longStep(backend, ofOps(2));
     await refusal('ABORTED', () => step.run({ signal: AbortSignal.abort() }));
     await proveUsable(backend);
   }),
   on('a signal while the step waits for another', async (backend) => {
-    const [first, second] = [await longStep(backend, 50), await longStep(backend, 2)];
+    const [first, second] = [await longStep(backend, ofOps(50)), await longStep(backend, ofOps(2))];
     const controller = new AbortController();
     const running = Promise.allSettled([first.step.run(), second.step.run({ signal: controller.signal })]);
     controller.abort();

@@ -7,9 +7,9 @@ import { footprint, grownBy, settle, settledFootprint } from '../values/footprin
 
 const on = fresh('leaks');
 
-/** Bytes per round and number of rounds: 96 MiB in total if nothing is freed. */
+/** Bytes per round and number of rounds: 48 MiB in total if nothing is freed. */
 const roundBytes = 2 ** 22;
-const rounds = 24;
+const rounds = 12;
 const leak = rounds * roundBytes;
 
 const mib = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MiB`;

@@ -6,9 +6,9 @@
 
 namespace quern::gpu {
 
-Block& Block::current() {
+Block& Block::make_current() {
   static thread_local Block block;
-  return block;
+  return *(current_ = &block);
 }
 
 // xorshift64* (Marsaglia 2003).
@@ -45,6 +45,7 @@ void Block::run(const Grid& grid, int index, const std::function<void()>& body) 
 void Block::begin_threads(int count, const std::function<void()>& body) {
   if (threads_.size() < size_t(count)) threads_.resize(size_t(count));
   ready_.clear();
+  waiting_.assign(size_t((count + WARP - 1) / WARP), 0);
   for (int i = 0; i < count; i++) {
     Thread& thread = threads_[size_t(i)];
     auto fibre = thread.fibre ? std::move(thread.fibre) : std::make_unique<Fibre>();
@@ -75,7 +76,7 @@ void Block::need_large_array(const char* name, size_t bytes) {
 // Takes one of the threads that can go on.
 Thread& Block::take_ready() {
   if (ready_.empty()) release_all();
-  const size_t at = next(random_) % ready_.size();
+  const size_t at = next(random_) * ready_.size() >> 32;
   Thread& thread = threads_[size_t(ready_[at])];
   ready_[at] = ready_.back();
   ready_.pop_back();
@@ -170,17 +171,17 @@ void Block::need_same_instruction(int warp) const {
       fault("threads %d and %d are at different instructions of their warp", lane[0].index, lane[i].index);
 }
 
-// A warp goes on when all its lanes wait for the same.
-bool Block::release_warp(int warp) {
+// One more lane of the warp waits. The warp goes on when all its lanes wait for the same.
+void Block::release_warp(int warp) {
   Thread* lane = lanes(warp);
   const int count = lanes_of(warp);
-  for (int i = 0; i < count; i++)
-    if (lane[i].ended || lane[i].wait == Wait::none || lane[i].wait != lane[0].wait) return false;
-  if (lane[0].wait == Wait::barrier) return false;
+  if (++waiting_[size_t(warp)] < count) return;
+  for (int i = 1; i < count; i++)
+    if (lane[i].wait != lane[0].wait) return;
   if (lane[0].wait == Wait::instruction) need_same_instruction(warp);
   const bool orders = lane[0].wait == Wait::warp_barrier;
   for (int i = 0; i < count; i++) lane[i].now.warp += orders, lane[i].wait = Wait::none, ready_.push_back(lane[i].index);
-  return true;
+  waiting_[size_t(warp)] = 0;
 }
 
 // No thread can go on: all wait for the block's barrier, or the kernel is wrong.

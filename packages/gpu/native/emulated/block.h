@@ -24,7 +24,7 @@ class Block {
   // Runs body() once per thread.
   void run(const Grid& grid, int index, const std::function<void()>& body);
 
-  static Block& current();
+  static Block& current() { return current_ ? *current_ : make_current(); }
   bool runs() const { return self_; } // otherwise the host calls a kernel's function
   Thread& self() const { return *self_; }
   int index() const { return index_; }
@@ -81,11 +81,12 @@ class Block {
   }
 
  private:
+  static Block& make_current();
   void begin_threads(int count, const std::function<void()>& body);
   Thread& take_ready();
   void step(Thread& thread);
   void meet(Wait wait);
-  bool release_warp(int warp);
+  void release_warp(int warp);
   void release_warpgroup(int first);
   void release_all();
   [[noreturn]] void stuck() const;
@@ -94,8 +95,11 @@ class Block {
   Thread* lanes(int warp) { return &threads_[size_t(warp) * WARP]; }
   int lanes_of(int warp) const { return count_ - warp * WARP < WARP ? count_ - warp * WARP : WARP; }
 
+  static inline constinit thread_local Block* current_ = nullptr;
+
   std::vector<Thread> threads_;
   std::vector<int> ready_;
+  std::vector<int> waiting_; // lanes of each warp that wait for it
   Thread* self_ = nullptr;
   int index_ = 0, count_ = 0, grid_ = 0;
   size_t shared_bytes_ = 0, declared_bytes_ = 0;

@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
+#include <atomic>
 #include <new>
 #include <utility>
 
@@ -106,7 +107,13 @@ static void* first_frame(void* top, void* argument, void* function) {
 
 namespace quern::gpu {
 
-Fibre::Fibre() {
+// Stacks end at different places of their pages: otherwise all fibres of a block share a few lines of the caches.
+static size_t used_bytes() {
+  static std::atomic<size_t> fibres{0};
+  return Fibre::stack_bytes - fibres++ % 60 * 1088;
+}
+
+Fibre::Fibre() : bytes_(used_bytes()) {
   stack_ = mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (stack_ == MAP_FAILED) throw std::bad_alloc();
 }
@@ -125,7 +132,7 @@ void Fibre::begin(std::function<void()> body) {
 #if defined(__SANITIZE_ADDRESS__)
   __asan_unpoison_memory_region(stack_, stack_bytes); // frames of a body that was left in its middle
 #endif
-  inside_ = first_frame(static_cast<uint8_t*>(stack_) + stack_bytes, this, reinterpret_cast<void*>(&Fibre::enter));
+  inside_ = first_frame(static_cast<uint8_t*>(stack_) + bytes_, this, reinterpret_cast<void*>(&Fibre::enter));
 }
 
 void Fibre::enter(Fibre* self) { self->run(); }

@@ -9,7 +9,7 @@ namespace quern::gpu {
 
 class Fibre {
  public:
-  static constexpr size_t stack_bytes = 128 * 1024;
+  static constexpr size_t stack_bytes = 192 * 1024;
 
   Fibre();
   ~Fibre();
@@ -27,6 +27,7 @@ class Fibre {
   void run();
 
   void* stack_;
+  size_t bytes_; // of it that this fibre uses
   void *inside_ = nullptr, *outside_ = nullptr; // stack pointers where each side waits
   std::function<void()> body_;
   std::exception_ptr thrown_;

@@ -124,15 +124,20 @@ void Memory::take_back(const uint8_t* data) {
 bool Memory::is_lent(const void* address, uint64_t bytes) const {
   struct Found {
     uint64_t lendings = 0;
-    const uint8_t *data = nullptr, *end = nullptr;
+    const uint8_t* data = nullptr;
+    uint64_t size = 0;
+
+    bool holds(const void* at, uint64_t count) const { // any number may be asked for as an address: no sum of both
+      const uint64_t offset = uintptr_t(at) - uintptr_t(data);
+      return offset < size && count <= size - offset;
+    }
   };
   static thread_local Found found;
-  const auto* const at = static_cast<const uint8_t*>(address);
-  if (found.lendings == lendings_ && at >= found.data && at + bytes <= found.end) return true;
+  if (found.lendings == lendings_ && found.holds(address, bytes)) return true;
   const std::lock_guard lock(mutex_);
   for (const auto& [data, size] : lent_)
-    if (at >= data && at + bytes <= data + size) {
-      found = {lendings_, data, data + size};
+    if (const Found one{lendings_, data, size}; one.holds(address, bytes)) {
+      found = one;
       return true;
     }
   return false;

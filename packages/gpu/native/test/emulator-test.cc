@@ -240,6 +240,7 @@ void large_arrays_are_checked() {
 
 void memory_is_counted() {
   Memory memory(1 << 20);
+  check(memory.allocation_of(reinterpret_cast<const void*>(UINTPTR_MAX)) == 0, "a number that is no address");
   check(memory.allocate(2 << 20) == nullptr, "more than there is");
   uint8_t* const all = memory.allocate(1 << 20);
   check(all && memory.free_bytes() == 0 && memory.allocate(1) == nullptr, "all of it");
