@@ -21,7 +21,7 @@ interface LongStep {
 
 const ofOps = (ops: number): Size => ({ ops, rows: 8, width: 128 });
 
-/** All values are 1. */
+/** A step that computes such a chain; all values are 1. */
 async function longStep(backend: Backend, { ops, rows, width }: Size): Promise<LongStep> {
   const weight = await loadValues(backend, new Float32Array(width * width).fill(1 / width), [width, width]);
   const cache = () => backend.kvBuffer({ blocks: 1, blockSize: 2, heads: 1, headDim: width, dtype: 'f32' });
