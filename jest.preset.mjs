@@ -1,19 +1,49 @@
+import { basename, dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const at = (path) => fileURLToPath(new URL(path, import.meta.url));
 
-// Shared by every package: TypeScript through swc, ESM kept as ESM, workspace packages taken from their sources. Files called
-// *.all.test.ts run with `npm run test:all` alone (test-scope.ts).
-export default {
+const packages = [
+  ...[
+    'core',
+    'conformance',
+    'backend-reference',
+    'backend-cpu',
+    'backend-cuda',
+    'backend-metal',
+    'native-runtime',
+  ],
+  ...['quant', 'grammar', 'models', 'runtime', 'demo-model'],
+];
+
+/**
+ * Where a package is taken from: its sources, or, in runs of all packages (QUERN_BUILT), what the build just made of
+ * them: loading hundreds of modules into every suite takes longer than most tests.
+ */
+const takenFrom = (name, tested) => {
+  const built = process.env.QUERN_BUILT === 'true' && name !== tested;
+  const folder = at(`./packages/${name}/${built ? 'dist' : 'src'}`);
+  const extension = built ? 'js' : 'ts';
+  return [
+    ...(name === 'core' ? [['^@quern/core/testing$', `${folder}/testing/index.${extension}`]] : []),
+    [`^@quern/${name}$`, `${folder}/index.${extension}`],
+  ];
+};
+
+/**
+ * The configuration of a package's tests: TypeScript through swc, ESM kept as ESM. Files called *.all.test.ts run with
+ * `npm run test:all` alone (test-scope.ts). `config`: the URL of the package's jest.config.mjs
+ */
+export default (config) => ({
   testEnvironment: at('./jest.environment.mjs'),
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   testPathIgnorePatterns: process.env.QUERN_TEST === 'all' ? [] : ['\\.all\\.test\\.ts$'],
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
     '^(\\.{1,2}/.*)\\.js$': '$1',
-    '^@quern/core/testing$': at('./packages/core/src/testing/index.ts'),
-    '^@quern/(core|conformance|backend-reference|backend-cpu|backend-cuda|backend-metal|native-runtime|quant|grammar|models|runtime|demo-model)$':
-      at('./packages/$1/src/index.ts'),
+    ...Object.fromEntries(
+      packages.flatMap((name) => takenFrom(name, basename(dirname(fileURLToPath(config))))),
+    ),
   },
   transform: {
     '^.+\\.ts$': [
@@ -24,5 +54,6 @@ export default {
         sourceMaps: 'inline',
       },
     ],
+    '/packages/[^/]+/dist/.+\\.js$': at('./jest.built.mjs'),
   },
-};
+});

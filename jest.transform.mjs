@@ -14,7 +14,7 @@ const declared = new RegExp(
   'g',
 );
 
-function prelude(code) {
+export function prelude(code) {
   const own = new Set(Array.from(code.matchAll(declared), ([, name]) => name));
   return `const { ${names.filter((name) => !own.has(name)).join(', ')} } = globalThis; `;
 }

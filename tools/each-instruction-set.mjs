@@ -104,7 +104,7 @@ function startLoops() {
 }
 
 function jestOf(set, isEmulated, args) {
-  const env = { QUERN_TEST: process.env.QUERN_TEST ?? 'quick' };
+  const env = { QUERN_TEST: process.env.QUERN_TEST ?? 'quick', QUERN_BUILT: 'true' };
   if (set !== busy) env.QUERN_CPU_ISA = set;
   if (isEmulated) env.QUERN_CPU_BINARY = join(emulated, 'backend_cpu.node');
   const stop = set === busy ? startLoops() : () => {};

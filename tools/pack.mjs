@@ -1,4 +1,4 @@
-// `npm run pack`: builds with declarations, and packs what applications install into packs/. Until the packages are on npm,
+// `npm run pack`: builds, and packs what applications install into packs/. Until the packages are on npm,
 // this is the way into an application: `npm install ../quern/packs/*.tgz` there.
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

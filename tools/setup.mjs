@@ -70,11 +70,11 @@ export function prepare() {
 }
 
 /**
- * Builds TypeScript and native code of changed packages. `whole`: also declarations (.d.ts), and the kernels that this
- * machine cannot run. Both double the time, so only steps that read or pack them ask for it.
+ * Builds TypeScript and native code of changed packages. `whole`: also the kernels that this machine cannot run, which
+ * double the time: only steps that test or pack them ask for it.
  */
 export function build({ whole = false } = {}) {
   console.error('quern: building …');
-  const env = { QUERN_DECLARATIONS: String(whole), QUERN_ONLY_THIS_MACHINE: String(!whole) };
+  const env = { QUERN_ONLY_THIS_MACHINE: String(!whole) };
   nx(['run-many', '-t', 'build', 'build-native'], { quiet: true, env });
 }

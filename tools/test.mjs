@@ -27,7 +27,7 @@ const found = nothing();
 const count = (counts) => add(found, { ...nothing(), counts });
 
 function tests() {
-  const result = jest(jestArguments, { QUERN_TEST: all ? 'all' : 'quick' });
+  const result = jest(jestArguments, { QUERN_TEST: all ? 'all' : 'quick', QUERN_BUILT: 'true' });
   if (all) printSlowest(result.suites);
   add(found, { ...nothing(), ...result });
 }

@@ -1,4 +1,4 @@
 import { defineConfig } from 'tsup';
-import { preset } from '../../tsup.preset.js';
+import { program } from '../../tsup.preset.js';
 
-export default defineConfig({ ...preset, entry: ['src/cli.ts'], format: ['esm'], dts: false });
+export default defineConfig(program('src/cli.ts'));

@@ -1,7 +1,4 @@
 import { defineConfig } from 'tsup';
-import { preset } from '../../tsup.preset.js';
+import { library, program } from '../../tsup.preset.js';
 
-export default defineConfig([
-  preset,
-  { ...preset, entry: ['src/cli.ts'], format: ['esm'], dts: false, clean: false },
-]);
+export default defineConfig([library(), { ...program('src/cli.ts'), clean: false }]);

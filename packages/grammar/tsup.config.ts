@@ -1,4 +1,4 @@
 import { defineConfig } from 'tsup';
-import { preset } from '../../tsup.preset.js';
+import { library } from '../../tsup.preset.js';
 
-export default defineConfig(preset);
+export default defineConfig(library());

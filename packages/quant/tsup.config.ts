@@ -1,9 +1,9 @@
 import { defineConfig } from 'tsup';
-import { preset } from '../../tsup.preset.js';
+import { library } from '../../tsup.preset.js';
 
 // The library, and the scripts of its threads (src/worker-path.ts).
 export default defineConfig({
-  ...preset,
+  ...library(),
   entry: {
     index: 'src/index.ts',
     'encode-worker': 'src/quantize/encode-worker.ts',

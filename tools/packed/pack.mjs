@@ -19,7 +19,7 @@ const notPrivate = readdirSync(join(root, 'packages')).flatMap((folder) => {
   return manifest.private ? ['--filter', `!${manifest.name}`] : [];
 });
 
-/** Declarations that package.json promises and the build has not made, as after `npm start`. */
+/** Declarations that package.json promises and no build has made. */
 function missingDeclarations() {
   const folders = readdirSync(join(root, 'packages')).map((name) => join(root, 'packages', name));
   return folders.flatMap((folder) => {
@@ -37,7 +37,7 @@ export function packAll(folder) {
   const [missing, ...others] = missingDeclarations();
   if (missing !== undefined)
     throw new Error(
-      `${missing} and ${others.length} more declarations are missing: build with them first, as \`npm run pack\` does`,
+      `${missing} and ${others.length} more declarations are missing: build first, as \`npm run pack\` does`,
     );
   spawnSync(process.execPath, ['tools/stage-prebuilds.mjs'], {
     cwd: root,

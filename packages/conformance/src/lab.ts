@@ -43,12 +43,17 @@ export class Lab {
     return backend;
   }
 
-  /** One shared backend per choice of fusions; it detects writes outside tensors. */
-  guarded(fuse: boolean | readonly FusedOpName[]): Promise<Backend> {
-    const key = JSON.stringify(fuse);
-    const known = this.shared.get(key) ?? this.open({ fuse, guard });
+  /** One backend per choice of options, for cases that change nothing of it: some devices take a second to open. */
+  reused(options: BackendOptions): Promise<Backend> {
+    const key = JSON.stringify(options);
+    const known = this.shared.get(key) ?? this.open(options);
     this.shared.set(key, known);
     return known;
+  }
+
+  /** A reused backend that detects writes outside tensors. */
+  guarded(fuse: boolean | readonly FusedOpName[]): Promise<Backend> {
+    return this.reused({ fuse, guard });
   }
 
   /** Seed of the generated shapes and plans. */

@@ -67,20 +67,16 @@ async function measure(
   bf16: boolean,
   record: Recording,
 ): Promise<Measured> {
-  const backend = await lab.open({ fuse: false, bf16Temporaries: bf16 });
-  try {
-    const prepared = await record(backend);
-    let arenaBytes = 0;
-    const outcome = await runCase(backend, op, sample, (step, ...rest) => {
-      const tensors = prepared(step, ...rest);
-      for (const tensor of tensors) step.keep(tensor);
-      arenaBytes = step.memory().arenaBytes;
-      return tensors;
-    });
-    return { outcome, arenaBytes };
-  } finally {
-    backend.dispose();
-  }
+  const backend = await lab.reused({ fuse: false, bf16Temporaries: bf16 });
+  const prepared = await record(backend);
+  let arenaBytes = 0;
+  const outcome = await runCase(backend, op, sample, (step, ...rest) => {
+    const tensors = prepared(step, ...rest);
+    for (const tensor of tensors) step.keep(tensor);
+    arenaBytes = step.memory().arenaBytes;
+    return tensors;
+  });
+  return { outcome, arenaBytes };
 }
 
 /** Loads the extra inputs of a case. */
