@@ -1,26 +1,39 @@
 #!/bin/sh
-# Builds the emulated device and its tests with g++, runs them, and compiles the kernels with nvcc where there is one.
-#   native/test/run.sh          FLAGS="-O1 -g -fsanitize=address,undefined" native/test/run.sh
+# Builds the tests of the emulated device, runs them, and compiles the kernels with nvcc where there is one.
+#   native/test/run.sh          the emulated device: that of backend-cuda's tests
+#   FLAGS="-O1 -g -fsanitize=address,undefined" native/test/run.sh     all of it is built with these flags
 #   native/test/run.sh 1 2 3    the tests alone, with these seeds of thread order; else with one that is drawn
 #   ARCHITECTURES="80 86 89 90a 100 120" native/test/run.sh     before a release: every architecture of the addon; "": none
 set -eu
 cd "$(dirname "$0")/.."
 build=${BUILD:-$(mktemp -d)}
 cxx=${CXX:-g++}
-flags="-std=c++20 -Wall -Wextra -I. ${FLAGS:--O2}"
+flags="-std=c++20 -Wall -Wextra -I."
 
 # Runs a command for each line of the input, two at a time; {} is the line.
 each() { xargs -P 2 -I {} sh -c "$1"; }
 
-ls emulated/*.cc emulated/cuda/*.cc | each "$cxx $flags -c {} -o $build/\$(basename -s .cc {}).o"
-ls test/*-test.cc | xargs -n 1 basename -s .cc | each "$cxx $flags test/{}.cc $build/*.o -o $build/{}"
+# Of these, compiling takes longest: they run each of very many kernels once.
+brief="blocks experts products"
+if [ -n "${FLAGS:-}" ]; then
+  flags="$flags $FLAGS"
+  ls emulated/*.cc emulated/cuda/*.cc | each "$cxx $flags -c {} -o $build/\$(basename -s .cc {}).o"
+  emulated=$build/libemulated.a
+  ar rcs "$emulated" "$build"/*.o
+else
+  node --input-type=module -e "(await import('../../backend-cuda/test/build-emulated.mjs')).buildEmulated()"
+  emulated=../../backend-cuda/build/emulated/libemulated.a
+fi
+level() { case " $brief " in *" $1 "*) echo "-O0" ;; *) echo "-O1" ;; esac; }
+for name in $(ls test/*-test.cc | xargs -n 1 basename -s -test.cc); do
+  echo "${FLAGS:-$(level "$name")} test/$name-test.cc -o $build/$name-test"
+done | each "$cxx $flags {} -Wl,--whole-archive $emulated -Wl,--no-whole-archive"
 # Metal's classes have no part in the other tests: they take the place of NVIDIA's driver.
 metal="-I../../backend-metal/native -I../../native-runtime/native"
 mkdir -p "$build/metal"
 ls emulated/metal/*.cc ../../native-runtime/native/quern/failure.cc | grep -v kernels.cc |
   each "$cxx $flags $metal -c {} -o $build/metal/\$(basename -s .cc {}).o"
-common=$(ls emulated/*.cc | xargs -n 1 basename -s .cc | sed "s|.*|$build/&.o|")
-$cxx $flags $metal test/metal/classes-test.cc $common "$build"/metal/*.o -o "$build/classes-test"
+$cxx $flags $metal test/metal/classes-test.cc "$build"/metal/*.o "$emulated" -o "$build/classes-test"
 "$build/classes-test"
 
 for seed in ${*:-${QUERN_EMULATED_SEED:-$(date +%s)}}; do
