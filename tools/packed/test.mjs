@@ -317,6 +317,26 @@ async function checkDiscovery(origin) {
   });
 }
 
+/** Folders of the clone, linked into an application: they run, and their types are found. */
+async function checkLinkedClone() {
+  const folder = join(work, 'of-the-clone');
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'package.json'), '{"name": "of-the-clone", "private": true, "type": "module"}');
+  const linked = ['runtime', 'backend-cpu', 'demo-model'];
+  await attempt('linked from the clone', async () => {
+    await run('npm', ['install', ...linked.map((name) => join(root, 'packages', name))], { cwd: folder });
+    const program = `import { loadModel } from '@quern/runtime';
+      import { demoModelPath } from '@quern/demo-model';
+      const model = await loadModel(demoModelPath);
+      console.log((await model.generate('Once', { maxTokens: 2 }).result).reason);
+      model.dispose();`;
+    writeFileSync(join(folder, 'program.mjs'), program);
+    const { stdout } = await run(process.execPath, ['program.mjs'], { cwd: folder });
+    const names = linked.map((name) => `@quern/${name}`);
+    return [...expectText(stdout, /^length\n$/), ...compileFaults(folder, names, compileWays[0])];
+  });
+}
+
 async function checkBundles() {
   for (const format of ['cjs', 'esm'])
     await attempt(`bundled by esbuild, ${format}`, async () => {
@@ -405,6 +425,7 @@ async function main() {
     await checkCommand();
     await checkCuda();
     await checkMetal();
+    await checkLinkedClone();
     await checkBundles();
     await checkGuide();
     await checkDiscovery(registry.origin);

@@ -1,3 +1,4 @@
+import { yieldToEventLoop } from '@quern/core';
 import {
   knowsThinking,
   marksOf,
@@ -66,6 +67,7 @@ export function chatSource<Value, Text extends string>(
     messages: readonly ChatMessage[],
     first: boolean,
   ): Promise<RoundParts<Value, Text>> => {
+    if (first) await yieldToEventLoop(); // the first use of a tokenizer takes a while
     let thoughts: AnswerParserOptions['thinking'];
     const prompt = async () => {
       const { text, ...rest } = await chatPrompt(template, messages, encode, rules);

@@ -1,4 +1,4 @@
-import { checkArgument, pickOptions, type Rule } from '@quern/core';
+import { checkArgument, pickOptions, type Rule, yieldToEventLoop } from '@quern/core';
 import type { ChatMessage, ChatTemplate, EncodeChatOptions } from '../chat/index.js';
 import { badArgument, RuntimeError } from '../error.js';
 import type { Prompt } from '../generation/generation-source.js';
@@ -79,6 +79,7 @@ export async function chatPrompt(
     needRoom(fewestTokens(rendered, {}, tokenizer), rules.context, 'at least ');
   const chosen = pickOptions(options, chatEncodeNames);
   const { text, encoding } = template.prompt(messages, tokenizer, chosen, needRoomFor);
+  await yieldToEventLoop(); // a template is run in one go
   const ids = await encodePrompt(text, encoding, rules);
   needTokens(ids, rules);
   needRoom(ids.length, rules.context);
