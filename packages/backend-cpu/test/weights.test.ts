@@ -160,6 +160,7 @@ describe('files that change', () => {
   });
 
   test('the file of vectors and packed matrices is not needed any more', async () => {
+    const packs = driver.profile.isa !== 'scalar'; // scalar kernels read matrices where they are
     const mapped = () => readFileSync('/proc/self/maps', 'utf8').split(changing).length;
     const before = mapped();
     await driver.loadWeight({ ...source({ path: changing, byteLength: 1024 }), shape: [256] });
@@ -168,7 +169,7 @@ describe('files that change', () => {
       shape: [16, 32],
       format: 'q8_0',
     });
-    expect(mapped()).toBe(before);
+    expect(mapped() - before).toBe(packs ? 0 : 1);
   });
 
   test.each([true, false])('a file with too few bytes, mmap: %s', async (mmap) => {

@@ -29,9 +29,11 @@ const texts = [1, 5, 13, 14, 15, 30, 62, 63, 110].map((words, i) =>
 
 const bits = (values: Float32Array) => Buffer.from(values.buffer, values.byteOffset, values.byteLength);
 
-const describeCpu = hasCpu ? describe : describe.skip;
+/** Empty where scalar kernels are forced, which Jest refuses. */
+const isas = cpuLevels.filter((isa) => isa !== 'scalar');
+const describeCpu = hasCpu && isas.length > 0 ? describe : describe.skip;
 
-describeCpu.each(cpuLevels.filter((isa) => isa !== 'scalar'))('on backend-cpu with %s', (isa) => {
+describeCpu.each(isas.length > 0 ? isas : ['scalar'])('on backend-cpu with %s', (isa) => {
   let backend: Backend;
   beforeAll(async () => {
     const { createBackend } = await import('@quern/backend-cpu');
