@@ -4,16 +4,18 @@ import { fileURLToPath } from 'node:url';
 const at = (path) => fileURLToPath(new URL(path, import.meta.url));
 
 const packages = [
-  ...[
-    'core',
-    'conformance',
-    'backend-reference',
-    'backend-cpu',
-    'backend-cuda',
-    'backend-metal',
-    'native-runtime',
-  ],
-  ...['quant', 'grammar', 'models', 'runtime', 'demo-model'],
+  'core',
+  'conformance',
+  'backend-reference',
+  'backend-cpu',
+  'backend-cuda',
+  'backend-metal',
+  'native-runtime',
+  'quant',
+  'grammar',
+  'models',
+  'runtime',
+  'demo-model',
 ];
 
 /**

@@ -14,6 +14,9 @@ const declared = new RegExp(
   'g',
 );
 
+/** In the keys of Jest's cache: changes with the prelude. */
+export const preludeVersion = 'globals-2';
+
 export function prelude(code) {
   const own = new Set(Array.from(code.matchAll(declared), ([, name]) => name));
   return `const { ${names.filter((name) => !own.has(name)).join(', ')} } = globalThis; `;
@@ -26,7 +29,7 @@ export default {
     const inner = swc.createTransformer(options);
     return {
       ...inner,
-      getCacheKey: (...args) => `globals-2-${inner.getCacheKey(...args)}`,
+      getCacheKey: (...args) => `${preludeVersion}-${inner.getCacheKey(...args)}`,
       process: (...args) => withPrelude(inner.process(...args)),
       processAsync: async (...args) => withPrelude(await inner.processAsync(...args)),
     };

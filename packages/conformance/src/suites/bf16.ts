@@ -8,6 +8,7 @@ import {
   recordOp,
   type SampleOperand,
   type Tensor,
+  type Weight,
 } from '@quern/core';
 import { normal } from '@quern/core/testing';
 import type { Case, Suite } from '../case.js';
@@ -68,19 +69,24 @@ async function measure(
   record: Recording,
 ): Promise<Measured> {
   const backend = await lab.reused({ fuse: false, bf16Temporaries: bf16 });
-  const prepared = await record(backend);
-  let arenaBytes = 0;
-  const outcome = await runCase(backend, op, sample, (step, ...rest) => {
-    const tensors = prepared(step, ...rest);
-    for (const tensor of tensors) step.keep(tensor);
-    arenaBytes = step.memory().arenaBytes;
-    return tensors;
-  });
-  return { outcome, arenaBytes };
+  const weights: Weight[] = [];
+  try {
+    const prepared = await record(backend, weights);
+    let arenaBytes = 0;
+    const outcome = await runCase(backend, op, sample, (step, ...rest) => {
+      const tensors = prepared(step, ...rest);
+      for (const tensor of tensors) step.keep(tensor);
+      arenaBytes = step.memory().arenaBytes;
+      return tensors;
+    });
+    return { outcome, arenaBytes };
+  } finally {
+    for (const weight of weights) weight.dispose();
+  }
 }
 
-/** Loads the extra inputs of a case. */
-type Recording = (backend: Backend) => Promise<RecordCase>;
+/** Loads the extra weights of a case into `weights`. */
+type Recording = (backend: Backend, weights: Weight[]) => Promise<RecordCase>;
 
 /** Proves the same bits with temporaries as bf16 and as f32. Returns the bytes saved. */
 async function proveSame(lab: Lab, op: AnyOp, sample: OpCase, record: Recording): Promise<number> {
@@ -121,11 +127,10 @@ const features = 5;
 const writing =
   (format: string, shapes: readonly (readonly number[])[]): ((op: AnyOp) => Recording) =>
   (op) =>
-  async (backend) => {
+  async (backend, weights) => {
     const width = (shape: readonly number[]) => shape[shape.length - 1] ?? 1;
-    const weights = await Promise.all(
-      shapes.map((shape, i) => loadOperand(backend, 'w', { ...normal(i, [features, width(shape)]), format })),
-    );
+    for (const [i, shape] of shapes.entries())
+      weights.push(await loadOperand(backend, 'w', { ...normal(i, [features, width(shape)]), format }));
     return (step, { values }, { attributes }) => {
       const outputs = recordOp(step, op, values, attributes);
       return outputs.map((y, i) => {

@@ -17,16 +17,17 @@ each() { xargs -P 2 -I {} sh -c "$1"; }
 brief="blocks experts products"
 if [ -n "${FLAGS:-}" ]; then
   flags="$flags $FLAGS"
+  level() { :; }
   ls emulated/*.cc emulated/cuda/*.cc | each "$cxx $flags -c {} -o $build/\$(basename -s .cc {}).o"
   emulated=$build/libemulated.a
   ar rcs "$emulated" "$build"/*.o
 else
   node --input-type=module -e "(await import('../../backend-cuda/test/build-emulated.mjs')).buildEmulated()"
   emulated=../../backend-cuda/build/emulated/libemulated.a
+  level() { case " $brief " in *" $1 "*) echo "-O0" ;; *) echo "-O1" ;; esac; }
 fi
-level() { case " $brief " in *" $1 "*) echo "-O0" ;; *) echo "-O1" ;; esac; }
 for name in $(ls test/*-test.cc | xargs -n 1 basename -s -test.cc); do
-  echo "${FLAGS:-$(level "$name")} test/$name-test.cc -o $build/$name-test"
+  echo "$(level "$name") test/$name-test.cc -o $build/$name-test"
 done | each "$cxx $flags {} -Wl,--whole-archive $emulated -Wl,--no-whole-archive"
 # Metal's classes have no part in the other tests: they take the place of NVIDIA's driver.
 metal="-I../../backend-metal/native -I../../native-runtime/native"
