@@ -1,11 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import type { Call } from './context.js';
 import { ApiError, toApiError } from './errors.js';
+import type { IgnoredFields } from './requests/ignored-fields.js';
 
 /** A call as the handler sees it. */
 export interface RoutedCall extends Call {
+  /** Names of fields that are ignored, the first ones. */
+  readonly ignored: readonly string[];
   /** The route has returned a response: one without a stream has ended. */
   answered(): void;
+}
+
+/** What holds for every call. */
+export interface CallRules extends Pick<Call, 'strict' | 'keepAliveMs'> {
+  readonly requestMs: number;
+  readonly ignored: IgnoredFields;
 }
 
 /** Counts the requests under way. */
@@ -16,8 +25,7 @@ export class Calls {
 
   constructor(
     private readonly most: number,
-    private readonly requestMs: number,
-    private readonly keepAliveMs: number,
+    private readonly rules: CallRules,
   ) {}
 
   get count(): number {
@@ -43,7 +51,7 @@ export class Calls {
       this.end(call);
       onEnd(call);
     };
-    const call: OneCall = new OneCall(client, this.requestMs, this.keepAliveMs, ended, input);
+    const call: OneCall = new OneCall(client, this.rules, ended, input);
     this.running.add(call);
     return call;
   }
@@ -68,6 +76,9 @@ export class Calls {
   }
 }
 
+/** Most names of ignored fields that a response's header has. */
+const maxIgnored = 20;
+
 class OneCall implements RoutedCall {
   readonly id = randomUUID();
   private readonly controller = new AbortController();
@@ -76,24 +87,32 @@ class OneCall implements RoutedCall {
   private isStream = false;
   failure: unknown;
   readonly notices = new Set<string>();
+  ignored: readonly string[] = [];
 
   constructor(
     private readonly client: AbortSignal,
-    ms: number,
-    readonly keepAliveMs: number,
+    private readonly rules: CallRules,
     private readonly onEnd: () => void,
     private readonly input: string | undefined,
   ) {
     this.timer = setTimeout(() => {
       this.isLate = true;
       this.abort();
-    }, ms);
+    }, rules.requestMs);
     client.addEventListener('abort', this.abort);
     if (client.aborted) this.abort();
   }
 
   get signal(): AbortSignal {
     return this.controller.signal;
+  }
+
+  get keepAliveMs(): number {
+    return this.rules.keepAliveMs;
+  }
+
+  get strict(): boolean {
+    return this.rules.strict;
   }
 
   explain(error: unknown): ApiError {
@@ -103,6 +122,11 @@ class OneCall implements RoutedCall {
   }
 
   readonly notice = (text: string): void => void this.notices.add(text);
+
+  ignore(fields: readonly string[]): void {
+    this.rules.ignored.count(fields, this.id);
+    this.ignored = [...this.ignored, ...fields].slice(0, maxIgnored);
+  }
 
   readonly abort = (): void => this.controller.abort();
 

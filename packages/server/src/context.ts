@@ -28,6 +28,10 @@ export interface Call {
   /** What of the request is ignored. */
   readonly notices: ReadonlySet<string>;
   readonly notice: (text: string) => void;
+  /** Fields that no route reads are refused; otherwise they are ignored. */
+  readonly strict: boolean;
+  /** Counts fields that are ignored, and names them in the response's header. */
+  ignore(fields: readonly string[]): void;
   /** An error of this request as its client may see it: an abort by the clock is not the client's. */
   explain(error: unknown): ApiError;
 }

@@ -3,12 +3,13 @@ import { type Context, Hono } from 'hono';
 import { cors } from 'hono/cors';
 import { Access } from './access.js';
 import { limitBody, needPlainBody } from './body-limit.js';
-import { Calls } from './calls.js';
+import { Calls, type RoutedCall } from './calls.js';
 import type { Call, ServerContext } from './context.js';
 import { ApiError, toApiError } from './errors.js';
 import { Metrics } from './metrics.js';
 import { generators } from './models.js';
 import { defaults, type HandlerOptions, handlerSchema, needDrainTime, needOptions } from './options.js';
+import { IgnoredFields } from './requests/ignored-fields.js';
 import { loadAdapter, unloadAdapter } from './routes/adapters.js';
 import { audio } from './routes/audio.js';
 import { chatCompletions } from './routes/chat-completions.js';
@@ -82,8 +83,12 @@ export function handlerOf(options: HandlerOptions): Handler {
   const { models, speculate } = options;
   if (speculate) for (const [, model] of generators(models)) model.needSpeculation(speculate);
   const context: ServerContext = { options, metrics: new Metrics(options.models), tracer: findTracer() };
-  const { requests = defaults.requests, requestMs = defaults.requestMs } = options;
-  const calls = new Calls(requests, requestMs, options.keepAliveMs ?? defaults.keepAliveMs);
+  const calls = new Calls(options.requests ?? defaults.requests, {
+    requestMs: options.requestMs ?? defaults.requestMs,
+    keepAliveMs: options.keepAliveMs ?? defaults.keepAliveMs,
+    strict: options.strict ?? false,
+    ignored: new IgnoredFields(context.metrics.ignoredFields, options.log),
+  });
   const app = appOf(context, calls);
   return {
     fetch: async (request) => app.fetch(request),
@@ -150,7 +155,8 @@ function answerBy(route: Route, context: ServerContext, calls: Calls, mostBytes:
     try {
       needPlainBody(c.req.raw);
       const response = await route(limitBody(c.req.raw, mostBytes), context, call);
-      if (call.notices.size > 0) response.headers.set('x-quern-notice', headerOf(call.notices));
+      const notice = headerOf(call);
+      if (notice !== '') response.headers.set('x-quern-notice', notice);
       call.answered();
       return response;
     } catch (error) {
@@ -179,8 +185,8 @@ function entryOf({ id, failure, signal, notices }: Call, figures: object): Reado
 const mostHeader = 2000;
 
 /** Headers hold ASCII. */
-const headerOf = (notices: ReadonlySet<string>): string =>
-  [...notices]
+const headerOf = ({ notices, ignored }: RoutedCall): string =>
+  [...notices, ...(ignored.length > 0 ? [`ignored fields: ${ignored.join(', ')}`] : [])]
     .join('; ')
     .slice(0, mostHeader)
     .replace(/[^ -~]/g, '?');

@@ -27,6 +27,8 @@ export interface RequestFigures {
 /** Metrics for Prometheus, under vLLM's names with our prefix, so that dashboards port. */
 export class Metrics {
   readonly registry = new Registry();
+  /** Fields of requests that no route reads, by name. */
+  readonly ignoredFields: Counter<'field'>;
   private readonly success: Counter;
   private readonly drafted: Counter;
   private readonly accepted: Counter;
@@ -51,6 +53,12 @@ export class Metrics {
       labelNames: ['model_name', 'finished_reason'],
       name: 'quern:request_success_total',
       help: 'finished requests',
+    });
+    this.ignoredFields = new Counter({
+      registers: [this.registry],
+      labelNames: ['field'],
+      name: 'quern:ignored_fields_total',
+      help: 'fields of requests that no route reads',
     });
     const counter = (name: string, help: string) => new Counter({ ...labels, name: `quern:${name}`, help });
     this.drafted = counter('spec_decode_num_draft_tokens_total', 'drafted tokens');

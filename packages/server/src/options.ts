@@ -35,6 +35,8 @@ export interface HandlerOptions {
    * An answer is the same as without drafts, or drawn from the same distribution. Default: none.
    */
   readonly speculate?: SpeculateOptions | undefined;
+  /** Refuse fields that no route reads, with 400. Default: they are ignored, logged once per name, and counted. */
+  readonly strict?: boolean | undefined;
   /** Default: nothing is logged. */
   readonly log?: Log | undefined;
 }
@@ -127,6 +129,7 @@ export const handlerSchema = {
     absent: 'they may not',
   },
   speculate: { ...rules.object, about: 'drafts for the texts of all requests', absent: 'none' },
+  strict: { ...rules.flag, about: 'refuse fields that no route reads', byDefault: false },
   log: { ...rules.callback, about: 'receives one object per request', absent: 'no log' },
 } as const satisfies Schema<HandlerOptions>;
 

@@ -214,7 +214,6 @@ describe('errors have OpenAI’s shape', () => {
       'audio',
       'invalid_value',
     ],
-    ['an unknown parameter', { temprature: 1 }, 400, 'temprature', 'unknown_parameter'],
     ['an unknown effort', { reasoning_effort: 'much' }, 400, 'reasoning_effort', 'invalid_value'],
     ['a wrong type', { temperature: 'hot' }, 400, 'temperature', 'invalid_value'],
     [

@@ -35,6 +35,7 @@ interface ServeFlags extends LoadFlags, TemplateFlags, AdapterFlags, Speculation
   readonly requestTimeout?: number;
   readonly keepAlive?: number;
   readonly adapterFolder?: string;
+  readonly strict?: boolean;
   readonly log: boolean;
 }
 
@@ -125,6 +126,7 @@ const serverOptions = (models: Record<string, AnyModel>, flags: ServeFlags): Ser
   ...(flags.requestTimeout !== undefined && { requestMs: 1000 * flags.requestTimeout }),
   ...(flags.keepAlive !== undefined && { keepAliveMs: 1000 * flags.keepAlive }),
   ...(flags.adapterFolder !== undefined && { adapterFolder: flags.adapterFolder }),
+  ...(flags.strict && { strict: true }),
   ...(flags.log && { log: (entry) => process.stderr.write(`${JSON.stringify(entry)}\n`) }),
 });
 
@@ -159,5 +161,6 @@ export const serveCommand = (): Command =>
       ),
     )
     .option('--adapter-folder <path>', 'let clients load adapters from this folder')
+    .option('--strict', 'refuse fields that no route reads, rather than ignore them')
     .option('--no-log', 'no line of JSON per request on stderr')
     .action(serve);

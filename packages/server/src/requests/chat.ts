@@ -17,25 +17,25 @@ import {
 import { responseFormat } from './response-format.js';
 import { needArguments, toolFields } from './tools.js';
 
-const textPart = z.object({ type: z.literal('text'), text: z.string() });
+const textPart = z.strictObject({ type: z.literal('text'), text: z.string() });
 
-const part = z.union([textPart, z.object({ type: z.literal('refusal'), refusal: z.string() })], {
+const part = z.union([textPart, z.strictObject({ type: z.literal('refusal'), refusal: z.string() })], {
   error: 'content parts must have the type text: this model reads no images, sounds or files',
 });
 
 const content = z.union([z.string(), z.array(part)]);
 
-const toolCall = z.object({
+const toolCall = z.strictObject({
   id: z.string(),
   type: z.literal('function'),
-  function: z.object({ name: z.string(), arguments: z.string() }),
+  function: z.strictObject({ name: z.string(), arguments: z.string() }),
 });
 
 const message = z.discriminatedUnion('role', [
-  z.object({ role: z.literal('system'), content, name: z.string().optional() }),
-  z.object({ role: z.literal('developer'), content, name: z.string().optional() }),
-  z.object({ role: z.literal('user'), content, name: z.string().optional() }),
-  z.object({
+  z.strictObject({ role: z.literal('system'), content, name: z.string().optional() }),
+  z.strictObject({ role: z.literal('developer'), content, name: z.string().optional() }),
+  z.strictObject({ role: z.literal('user'), content, name: z.string().optional() }),
+  z.strictObject({
     role: z.literal('assistant'),
     content: content.nullish(),
     name: z.string().optional(),
@@ -44,7 +44,7 @@ const message = z.discriminatedUnion('role', [
     reasoning_content: z.string().nullish(),
     tool_calls: z.array(toolCall).nullish(),
   }),
-  z.object({ role: z.literal('tool'), content, tool_call_id: z.string() }),
+  z.strictObject({ role: z.literal('tool'), content, tool_call_id: z.string() }),
 ]);
 
 /** The body of POST /v1/chat/completions. */

@@ -1,5 +1,6 @@
 import { parseJson } from '@quern/runtime';
 import type { z } from 'zod';
+import type { Call } from '../context.js';
 import { ApiError, badField } from '../errors.js';
 import { withPlainNumbers } from './plain-numbers.js';
 
@@ -57,13 +58,60 @@ function depthOf(value: unknown): number {
   return depth;
 }
 
-/** A request's body, checked. The error names the first wrong field. @throws ApiError 400 */
-export function parse<Output>(schema: z.ZodType<Output>, body: unknown): Output {
+/**
+ * A request's body, checked. The error names the first wrong field. Fields that the schema lacks are left out and
+ * counted, or refused (`HandlerOptions.strict`).
+ * @throws ApiError 400
+ */
+export function parse<Output>(schema: z.ZodType<Output>, body: unknown, call: FieldRules): Output {
   const result = schema.safeParse(body);
   if (result.success) return result.data;
-  const [issue] = result.error.issues;
-  throw toError(issue!);
+  const { issues } = result.error;
+  const unknown = unknownFields(issues);
+  if (call.strict || unknown.length === 0) throw toError(issues[0]!);
+  const known = schema.safeParse(without(body, unknown));
+  if (!known.success) throw toError(known.error.issues[0]!);
+  call.ignore([...new Set(unknown.map(nameOf))]);
+  return known.data;
 }
+
+/** What a call does with fields that no route reads. */
+export type FieldRules = Pick<Call, 'strict' | 'ignore'>;
+
+type Path = readonly PropertyKey[];
+
+/** Paths of fields that the schema lacks. Of a union: those of an alternative that fits but for them. */
+const unknownFields = (issues: readonly z.core.$ZodIssue[], at: Path = []): readonly Path[] =>
+  issues.flatMap((issue) => {
+    const path = [...at, ...issue.path];
+    if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => [...path, key]);
+    if (issue.code !== 'invalid_union') return [];
+    const fitting = issue.errors.find((each) => each.every(({ code }) => code === 'unrecognized_keys'));
+    return fitting ? unknownFields(fitting, path) : [];
+  });
+
+/** The value without some of its fields; what has none of them is the same object. */
+function without(value: unknown, fields: readonly Path[]): unknown {
+  if (fields.length === 0 || typeof value !== 'object' || value === null) return value;
+  const within = new Map<PropertyKey, Path[] | 'all'>();
+  for (const [key, ...rest] of fields) {
+    const found = within.get(key!);
+    if (rest.length === 0) within.set(key!, 'all');
+    else if (!found) within.set(key!, [rest]);
+    else if (found !== 'all') found.push(rest);
+  }
+  const inner = (key: PropertyKey, each: unknown) => {
+    const paths = within.get(key);
+    return paths === 'all' ? undefined : without(each, paths ?? []);
+  };
+  if (Array.isArray(value)) return value.map((each, index) => inner(index, each));
+  const kept = Object.entries(value).filter(([key]) => within.get(key) !== 'all');
+  return Object.fromEntries(kept.map(([key, each]) => [key, inner(key, each)]));
+}
+
+/** As in `messages.*.name`. */
+const nameOf = (path: Path): string =>
+  path.map((key) => (typeof key === 'number' ? '*' : String(key))).join('.');
 
 function toError(issue: z.core.$ZodIssue): ApiError {
   const path = issue.path.map(String).join('.');

@@ -20,7 +20,7 @@ const loadRequest = z.strictObject({
 /** POST /v1/load_lora_adapter, as vLLM has it; the path lies in the server's folder of adapters */
 export async function loadAdapter(request: Request, context: ServerContext, call: Call): Promise<Response> {
   const { models, adapterFolder } = context.options;
-  const body = parse(loadRequest, await readJson(request));
+  const body = parse(loadRequest, await readJson(request), call);
   const { model } = modelFor(models, 'generation', body.model);
   needFree(models, body.lora_name);
   const path = await pathIn(adapterFolder!, body.lora_path);
@@ -48,7 +48,7 @@ export async function unloadAdapter(
   { options }: ServerContext,
   call: Call,
 ): Promise<Response> {
-  const { lora_name } = parse(unloadRequest, await readJson(request));
+  const { lora_name } = parse(unloadRequest, await readJson(request), call);
   const found = generators(options.models).find(([, model]) => hasAdapter(model, lora_name));
   if (!found) throw new ApiError(404, `there is no adapter "${lora_name}"`, 'lora_name', 'adapter_not_found');
   const unloaded = found[1].unloadAdapter(lora_name);

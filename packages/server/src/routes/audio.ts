@@ -36,7 +36,7 @@ type AudioRequest = z.output<typeof request_>;
 export const audio =
   (task: 'transcribe' | 'translate') =>
   async (request: Request, { options }: ServerContext, call: Call): Promise<Response> => {
-    const { file, body } = await readForm(request);
+    const { file, body } = await readForm(request, call);
     const { model } = modelFor(options.models, 'speech', body.model);
     const transcribe = (more: TranscribeOptions = {}) =>
       model.transcribe(file, { ...optionsOf(body, task, call.signal), ...more });
@@ -49,7 +49,7 @@ export const audio =
     return eventStream(await begun(events, call), call);
   };
 
-async function readForm(request: Request): Promise<{ file: Uint8Array; body: AudioRequest }> {
+async function readForm(request: Request, call: Call): Promise<{ file: Uint8Array; body: AudioRequest }> {
   const form = await request.formData().catch((error: Error) => {
     throw badField('', `the body is not a form (multipart/form-data): ${error.message}`, 'invalid_form');
   });
@@ -60,7 +60,7 @@ async function readForm(request: Request): Promise<{ file: Uint8Array; body: Aud
   const fields = Object.fromEntries(
     [...form.keys()].map((name) => [name, name.endsWith('[]') ? form.getAll(name) : form.get(name)]),
   );
-  return { file: new Uint8Array(await file.arrayBuffer()), body: parse(request_, fields) };
+  return { file: new Uint8Array(await file.arrayBuffer()), body: parse(request_, fields, call) };
 }
 
 function optionsOf(

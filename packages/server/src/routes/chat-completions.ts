@@ -25,7 +25,7 @@ export async function chatCompletions(
   context: ServerContext,
   call: Call,
 ): Promise<Response> {
-  const body = parse(chatRequest, await readJson(request));
+  const body = parse(chatRequest, await readJson(request), call);
   needFitting(body);
   const served = generatorFor(context.options, body.model);
   const turns = turnsOf(body, served, context, call);

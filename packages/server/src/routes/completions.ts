@@ -29,7 +29,7 @@ interface Head {
 
 /** POST /v1/completions */
 export async function completions(request: Request, context: ServerContext, call: Call): Promise<Response> {
-  const body = parse(completionRequest, await readJson(request));
+  const body = parse(completionRequest, await readJson(request), call);
   needFitting(body);
   const served = generatorFor(context.options, body.model);
   const turns = turnsOf(body, served, context, call);

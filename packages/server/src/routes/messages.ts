@@ -21,7 +21,7 @@ import { wholeJson } from '../whole.js';
 
 /** POST /v1/messages, in Anthropic's form */
 export async function messages(request: Request, context: ServerContext, call: Call): Promise<Response> {
-  const body = parse(messagesRequest, await readJson(request));
+  const body = parse(messagesRequest, await readJson(request), call);
   needNoPrefill(body);
   const served = generatorFor(context.options, body.model);
   needMaxTokens(body.max_tokens, served.model, 'max_tokens');
@@ -45,9 +45,9 @@ const ping = event({ type: 'ping' }, 'ping');
 export async function countTokens(
   request: Request,
   { options }: ServerContext,
-  _call: Call,
+  call: Call,
 ): Promise<Response> {
-  const body = parse(countRequest, await readJson(request));
+  const body = parse(countRequest, await readJson(request), call);
   const { model } = modelFor(options.models, 'generation', body.model);
   const ids = await model.chatTokens(chatMessages(body), { tools: toolsOf(body).tools });
   return Response.json({ input_tokens: ids.length });

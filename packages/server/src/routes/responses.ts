@@ -21,7 +21,7 @@ import { wholeJson } from '../whole.js';
 
 /** POST /v1/responses, without a store */
 export async function responses(request: Request, context: ServerContext, call: Call): Promise<Response> {
-  const body = parse(responsesRequest, await readJson(request));
+  const body = parse(responsesRequest, await readJson(request), call);
   const served = generatorFor(context.options, body.model);
   needMaxTokens(body.max_output_tokens, served.model, 'max_output_tokens');
   const options = {

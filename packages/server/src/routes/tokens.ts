@@ -13,8 +13,8 @@ const tokenizeRequest = z.strictObject({
 });
 
 /** POST /tokenize */
-export async function tokenize(request: Request, { options }: ServerContext, _call: Call): Promise<Response> {
-  const body = parse(tokenizeRequest, await readJson(request));
+export async function tokenize(request: Request, { options }: ServerContext, call: Call): Promise<Response> {
+  const body = parse(tokenizeRequest, await readJson(request), call);
   const { model } = modelFor(options.models, 'generation', body.model);
   const text = body.prompt ?? body.content;
   if (text === undefined) throw badField('prompt', 'give a text as prompt');
@@ -29,9 +29,9 @@ const detokenizeRequest = z.strictObject({ model: modelName, tokens: z.array(who
 export async function detokenize(
   request: Request,
   { options }: ServerContext,
-  _call: Call,
+  call: Call,
 ): Promise<Response> {
-  const body = parse(detokenizeRequest, await readJson(request));
+  const body = parse(detokenizeRequest, await readJson(request), call);
   const { model } = modelFor(options.models, 'generation', body.model);
   const prompt = model.detokenize(body.tokens);
   return Response.json({ prompt, content: prompt });
