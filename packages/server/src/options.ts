@@ -25,6 +25,8 @@ export interface HandlerOptions {
   readonly keepAliveMs?: number | undefined;
   /** Most requests at a time; further ones get 429. Default 1024. */
   readonly requests?: number | undefined;
+  /** Most texts that a request generates: prompts × `n`. They share the model as one request. Default 2048. */
+  readonly textsPerRequest?: number | undefined;
   /**
    * Clients may load and unload LoRA adapters from this folder (`/v1/load_lora_adapter`, `/v1/unload_lora_adapter`).
    * Default: they may not.
@@ -56,6 +58,7 @@ export const defaults = {
   requestMs: 600_000,
   keepAliveMs: 10_000,
   requests: 1024,
+  textsPerRequest: 2048,
   host: '127.0.0.1',
   port: 8080,
   drainMs: 30_000,
@@ -123,6 +126,11 @@ export const handlerSchema = {
     byDefault: defaults.keepAliveMs,
   },
   requests: { ...rules.whole(1), about: 'most requests at a time', byDefault: defaults.requests },
+  textsPerRequest: {
+    ...rules.whole(1),
+    about: 'most texts that a request generates: prompts × n',
+    byDefault: defaults.textsPerRequest,
+  },
   adapterFolder: {
     ...rules.path,
     about: 'clients may load and unload LoRA adapters from this folder',

@@ -17,7 +17,7 @@ afterAll(async () => {
 
 const ask = { messages: [{ role: 'user', content: 'Hi' }], max_tokens: 2, temperature: 0 };
 const route = () => `${server.url}/v1/chat/completions`;
-const counts = async () => {
+const counts = async (): Promise<Record<string, number>> => {
   const text = await (await fetch(`${server.url}/metrics`)).text();
   const lines = [...text.matchAll(/^quern:ignored_fields_total\{field="(.*)"\} (\d+)$/gm)];
   return Object.fromEntries(lines.map(([, field, count]) => [field, Number(count)]));

@@ -35,6 +35,7 @@ interface ServeFlags extends LoadFlags, TemplateFlags, AdapterFlags, Speculation
   readonly requestTimeout?: number;
   readonly keepAlive?: number;
   readonly adapterFolder?: string;
+  readonly textsPerRequest?: number;
   readonly strict?: boolean;
   readonly log: boolean;
 }
@@ -126,6 +127,7 @@ const serverOptions = (models: Record<string, AnyModel>, flags: ServeFlags): Ser
   ...(flags.requestTimeout !== undefined && { requestMs: 1000 * flags.requestTimeout }),
   ...(flags.keepAlive !== undefined && { keepAliveMs: 1000 * flags.keepAlive }),
   ...(flags.adapterFolder !== undefined && { adapterFolder: flags.adapterFolder }),
+  ...(flags.textsPerRequest !== undefined && { textsPerRequest: flags.textsPerRequest }),
   ...(flags.strict && { strict: true }),
   ...(flags.log && { log: (entry) => process.stderr.write(`${JSON.stringify(entry)}\n`) }),
 });
@@ -161,6 +163,9 @@ export const serveCommand = (): Command =>
       ),
     )
     .option('--adapter-folder <path>', 'let clients load adapters from this folder')
+    .addOption(
+      wholeOption('--texts-per-request <n>', 'most texts of a request, prompts × n (default: 2048)', 1),
+    )
     .option('--strict', 'refuse fields that no route reads, rather than ignore them')
     .option('--no-log', 'no line of JSON per request on stderr')
     .action(serve);

@@ -1,3 +1,4 @@
+import { callersOf, needsOf, placesOf, Shares, setTurns } from './callers.js';
 import type { Member } from './member.js';
 import type { Room } from './room.js';
 import type { StepTimes } from './step-times.js';
@@ -21,6 +22,8 @@ export interface StepLimits {
   readonly alone: boolean;
 }
 
+/** Milliseconds for which another caller is expected to come again. */
+const recentMs = 1000;
 /**
  * A step with tokens of one prompt may take this many times as long as one without: those who decode wait for it.
  * Several prompts may take longer, by their number per sequence that decodes: then more callers wait for prompts.
@@ -42,6 +45,12 @@ export class RowChoice {
   isFull = false;
   /** Whether the last step was a prompt's, if steps never mix. */
   private lastWasPrompt = false;
+  /** See `countCallers`. */
+  private callers = 1;
+  /** See `shareRows`. */
+  private shares: Shares | undefined;
+  /** When several callers last shared the steps, in milliseconds. */
+  private sharedAt = Number.NEGATIVE_INFINITY;
 
   constructor(
     private readonly room: Room,
@@ -60,6 +69,16 @@ export class RowChoice {
 
   private chooseOnce(members: readonly Member[], now: number): readonly ChosenRows[] {
     this.isFull = false;
+    this.callers = this.countCallers(members, now);
+    this.shares = this.shareRows(members);
+    if (this.room.hasGroups) {
+      const waiting = members.filter(({ lease }) => !lease.started);
+      setTurns(
+        [...this.room.holders],
+        waiting.map(({ lease }) => lease),
+      );
+    }
+    if (this.callers > 1) this.beginFirst(members, now);
     if (this.limits.alone) return this.chooseAlone(members, now);
     const decoding = this.decodingRows(members);
     return decoding.length === members.length ? decoding : this.addPrompts(decoding, members, now);
@@ -79,31 +98,72 @@ export class RowChoice {
   }
 
   private decodingRows(members: readonly Member[]): ChosenRows[] {
-    const { sequences, alone } = this.limits;
+    const { alone } = this.limits;
+    const decoding = members.filter(({ decodes }) => decodes);
+    const sequences = this.decodingSequences(decoding);
     const chosen: ChosenRows[] = [];
     let rows = 0;
-    for (const member of inOrder(members.filter(({ decodes }) => decodes))) {
+    for (const member of inOrder(decoding)) {
       if (rows >= sequences) break;
       const { outputs } = member;
       const isFirst = chosen.length === 0;
       const fits = isFirst || rows + outputs <= sequences;
       const suits = !alone || isFirst || isAdapted(chosen[0]!.member) === isAdapted(member);
-      if (fits && suits && member.decodes && this.add(chosen, member, outputs)) rows += outputs;
+      const isDue = !this.shares || this.shares.allows(member.lease, outputs);
+      if (!(fits && suits && isDue && member.decodes && this.add(chosen, member, outputs))) continue;
+      rows += outputs;
+      this.shares?.take(member.lease, outputs);
     }
     return chosen;
   }
 
+  /** Most sequences that decode: beside a group, callers with prompts alone have a place too. */
+  private decodingSequences(decoding: readonly Member[]): number {
+    const { sequences } = this.limits;
+    if (this.callers === 1) return sequences;
+    return Math.max(1, sequences - Math.max(0, this.callers - callersOf(decoding)));
+  }
+
+  /** Callers that share the steps, those that did a moment ago included; 1 where no calls have groups. */
+  private countCallers(members: readonly Member[], now: number): number {
+    if (!this.room.hasGroups) return 1;
+    const callers = callersOf(members);
+    if (callers > 1) this.sharedAt = now;
+    return now - this.sharedAt < recentMs ? Math.max(2, callers) : callers;
+  }
+
+  /**
+   * Beside a group: the rows of the next step, divided among the callers. The step takes little longer than one with a row of each; where
+   * nobody decodes, it may have twice the tokens of the shortest caller.
+   */
+  private shareRows(members: readonly Member[]): Shares | undefined {
+    const { callers, times } = this;
+    if (callers === 1) return undefined;
+    const { sequences, prefillChunk } = this.limits;
+    const longest = patience * times.atLeast(callers);
+    const quick = times.mostRows(longest, Math.max(callers, fewestPromptRows), sequences + prefillChunk);
+    const needs = needsOf(members);
+    const waits = members.some(({ decodes }) => decodes) || needs.size === 1;
+    const rows = waits ? quick : Math.max(quick, Math.min(prefillChunk, 2 * Math.min(...needs.values())));
+    return new Shares(needs, rows);
+  }
+
   private addPrompts(chosen: ChosenRows[], members: readonly Member[], now: number): ChosenRows[] {
     const prompts = members.filter((member) => !member.decodes && !member.computesAll);
-    let left = this.promptRows(rowsOf(chosen), prompts.length);
+    const shares = this.limits.alone ? undefined : this.shares;
+    let left = shares ? this.limits.prefillChunk : this.promptRows(rowsOf(chosen), prompts.length);
     for (const member of prompts.sort(byTurn(now))) {
       if (left <= 0 || chosen.length === this.limits.sequences) break;
+      const most = shares ? Math.min(left, shares.of(member.lease)) : left;
+      if (most === 0) continue;
       member.dropDrafts();
       const starts = member.lease.started || this.begin(member);
       if (!starts || member.ended) continue;
-      const count = this.promptCount(member, left);
-      if (this.add(chosen, member, count)) left -= count;
-      if (this.limits.alone && chosen.length > 0) break;
+      const count = this.promptCount(member, most);
+      if (!this.add(chosen, member, count)) continue;
+      left -= count;
+      shares?.take(member.lease, count);
+      if (this.limits.alone) break;
     }
     return chosen;
   }
@@ -124,12 +184,21 @@ export class RowChoice {
     return this.times.mostRows(longest, least, decoding + prefillChunk) - decoding;
   }
 
+  /** Starts the calls for which others make way: before a step, whose calls cannot give up their blocks. */
+  private beginFirst(members: readonly Member[], now: number): void {
+    const waiting = members.filter(({ lease, ended }) => !lease.started && !ended).sort(byTurn(now));
+    for (const member of waiting) {
+      if (![...this.room.holders].some((holder) => holder.makesWayFor(member.lease))) return;
+      if (!this.begin(member)) return;
+    }
+  }
+
   /** Whether a call starts. Where one waits for blocks, none after it does: nobody overtakes. */
   private begin(member: Member): boolean {
     if (this.isFull) return false;
     const { lease } = member;
     let state = this.room.begin(lease);
-    while (state === 'full' && this.room.preemptAfter(({ priority }) => priority < lease.priority))
+    while (state === 'full' && this.room.preemptAfter((holder) => holder.makesWayFor(lease)))
       state = this.room.begin(lease);
     if (state === 'started') member.began();
     else if (state === 'later') member.awaitBeginning();
@@ -163,15 +232,24 @@ export const rowsOf = (chosen: readonly ChosenRows[]): number =>
 /** Steps with adapters have other kernels. */
 const isAdapted = ({ lease }: Member): boolean => lease.adapters.length > 0;
 
-/** Higher priorities first; equal ones in the order of their requests. */
-function inOrder(members: Member[]): Member[] {
-  const first = members[0]?.lease.priority;
-  if (members.every(({ lease }) => lease.priority === first)) return members;
-  return members.sort((a, b) => b.lease.priority - a.lease.priority);
+/** Higher priorities first; equal ones from each caller in turn, in the order of their requests. */
+function inOrder(members: readonly Member[]): readonly Member[] {
+  const places = placesOf(members);
+  const priority = members[0]?.lease.priority;
+  if (members.every(({ lease }, i) => lease.priority === priority && places[i] === 0)) return members;
+  return members
+    .map((member, i) => ({ member, place: places[i]! }))
+    .sort((a, b) => b.member.lease.priority - a.member.lease.priority || a.place - b.place)
+    .map(({ member }) => member);
 }
 
-/** Overdue requests, then higher priorities; equal ones in the order of their calls. */
+/** Overdue requests, then higher priorities; equal ones from each group in turn, in the order of their calls. */
 const byTurn = (now: number) => (a: Member, b: Member) =>
-  Number(now - b.since > overdueMs) - Number(now - a.since > overdueMs) ||
-  (now - a.since > overdueMs && now - b.since > overdueMs ? 0 : b.lease.priority - a.lease.priority) ||
+  Number(isOverdue(b, now)) - Number(isOverdue(a, now)) ||
+  (isOverdue(a, now) ? 0 : b.lease.priority - a.lease.priority) ||
+  a.lease.turn - b.lease.turn ||
   a.lease.order - b.lease.order;
+
+/** A call of a group waits while others of the group run: it is not overdue. */
+const isOverdue = ({ since, lease }: Member, now: number): boolean =>
+  lease.turn === 0 && now - since > overdueMs;

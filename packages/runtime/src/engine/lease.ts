@@ -27,6 +27,8 @@ export class Lease implements PrefixHolder {
   private taken = 0;
   /** Known blocks at the beginning of the sequence. */
   readonly known: PrefixBlock[] = [];
+  /** How many calls of its group go before it; 0 where no calls have groups. */
+  turn = 0;
 
   constructor(
     public sequence: KvSequence,
@@ -40,6 +42,8 @@ export class Lease implements PrefixHolder {
     readonly maxWaitMs: number | undefined,
     /** Adapters that change its tokens' keys and values. */
     readonly adapters: readonly AdapterUse[],
+    /** As `GenerateOptions.group`. */
+    readonly group: string | undefined,
     private readonly prefixes: Prefixes,
   ) {
     this.root = rootOf(adapters);
@@ -87,8 +91,14 @@ export class Lease implements PrefixHolder {
     for (const start of this.chunks.keys()) if (start >= length) this.chunks.delete(start);
   }
 
-  /** Whether the call yields its blocks to `other`: lower priority, or later at the same priority. */
+  /** Whether the call yields its blocks to `other`: lower priority; at the same priority, a later turn, or later. */
   yieldsTo(other: Lease): boolean {
-    return this.priority === other.priority ? this.order > other.order : this.priority < other.priority;
+    if (this.priority !== other.priority) return this.priority < other.priority;
+    return this.turn === other.turn ? this.order > other.order : this.turn > other.turn;
+  }
+
+  /** Whether the call gives up its blocks so that `other` can start: lower priority, or a later turn of its group. */
+  makesWayFor(other: Lease): boolean {
+    return this.priority === other.priority ? this.turn > other.turn : this.priority < other.priority;
   }
 }

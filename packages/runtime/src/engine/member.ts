@@ -35,8 +35,6 @@ export type SharedHead = Exclude<Head, 'logits'>;
 /** A request in the scheduler. */
 export class Member {
   readonly lease: Lease;
-  /** Milliseconds: when the request came. */
-  readonly since = performance.now();
   ended = false;
   /** As `TokenChoice.masks`, for the step that chooses its token. */
   private masks: Int32Array | undefined;
@@ -53,6 +51,8 @@ export class Member {
     readonly request: TokensRequest,
     private readonly resolve: (tokens: readonly number[]) => void,
     private readonly reject: (error: unknown) => void,
+    /** Milliseconds: when the request came. */
+    readonly since = performance.now(),
   ) {
     this.lease = request.lease;
     this.before = this.lease.tokens.length;

@@ -15,6 +15,8 @@ export interface LeaseOptions {
   readonly maxWaitMs?: number | undefined;
   /** Default: none. */
   readonly adapters?: readonly AdapterUse[] | undefined;
+  /** As `GenerateOptions.group`. */
+  readonly group?: string | undefined;
 }
 
 const noCopies: CopyCounts = { memoryHits: 0, diskHits: 0, cacheMemoryBytes: 0 };
@@ -33,6 +35,8 @@ export class Room {
   /** Whether calls take more blocks as they grow. */
   readonly isPaged: boolean;
   private calls = 0;
+  /** Calls that belong to a group. */
+  private grouped = 0;
 
   /** @param copies where copies of evicted blocks are kept; only for a paged cache */
   constructor(
@@ -77,14 +81,20 @@ export class Room {
   }
 
   /** A place in the queue, without blocks. */
-  lease({ priority = 0, reuse = true, maxWaitMs, adapters = [] }: LeaseOptions = {}): Lease {
+  lease({ priority = 0, reuse = true, maxWaitMs, adapters = [], group }: LeaseOptions = {}): Lease {
     const sequence = this.cache.sequence();
-    return new Lease(sequence, priority, this.calls++, reuse, maxWaitMs, adapters, this.prefixes);
+    if (group !== undefined) this.grouped++;
+    return new Lease(sequence, priority, this.calls++, reuse, maxWaitMs, adapters, group, this.prefixes);
+  }
+
+  /** Whether calls of groups are under way. */
+  get hasGroups(): boolean {
+    return this.grouped > 0;
   }
 
   /**
-   * Gives a lease its first blocks, if there is room for all its tokens and the next one; each running call may need a
-   * block meanwhile. 'later': another call computes the same beginning now, or it is being restored.
+   * Gives a lease its first blocks, if there is room for all its tokens and the next one; each running call that does not
+   * make way for it may need a block meanwhile. 'later': another call computes the same beginning now, or it is being restored.
    */
   begin(lease: Lease): 'started' | 'full' | 'later' {
     if (this.prefixes.isPreparing(lease)) return 'later';
@@ -136,6 +146,7 @@ export class Room {
   release(lease: Lease): void {
     if (lease.released) return;
     lease.released = true;
+    if (lease.group !== undefined) this.grouped--;
     this.takeBack(lease);
   }
 
@@ -147,8 +158,15 @@ export class Room {
 
   private hasRoomFor(lease: Lease): boolean {
     const { blockSize, blocks } = this.cache;
-    const growing = this.isPaged ? this.holders.size : 0;
+    const growing = this.isPaged ? this.holdersBefore(lease) : 0;
     const wanted = Math.ceil((lease.tokens.length + 1) / blockSize) + growing;
     return Math.min(wanted, blocks) <= this.cache.freeBlocks + this.prefixes.evictableBlocks;
+  }
+
+  /** Number of holders that do not make way for a call. */
+  private holdersBefore(lease: Lease): number {
+    let count = 0;
+    for (const holder of this.holders) if (!holder.makesWayFor(lease)) count++;
+    return count;
   }
 }

@@ -54,8 +54,12 @@ export class StepTimes {
     return rows;
   }
 
-  /** The time of `rows` rows: measured, or in proportion to that of `fewer` rows. */
+  /** The time of `rows` rows: measured; or in proportion to that of `fewer` rows, but at most that of more rows. */
   private estimate(rows: number, fewer: number): number {
-    return this.of(rows) ?? ((this.of(fewer) ?? Number.POSITIVE_INFINITY) * rows) / fewer;
+    const measured = this.of(rows);
+    if (measured !== undefined) return measured;
+    const least = classOf(rows);
+    const more = [...this.times].flatMap(([size, time]) => (size > least ? [time] : []));
+    return Math.min(((this.of(fewer) ?? Number.POSITIVE_INFINITY) * rows) / fewer, ...more);
   }
 }

@@ -1,4 +1,6 @@
 import { giveNotice, type NoticeListener } from '../notice.js';
+import { callersBefore } from './callers.js';
+
 import { aborted, type Member } from './member.js';
 import type { Room } from './room.js';
 import { busy, longWait, queueFull } from './room-messages.js';
@@ -6,7 +8,7 @@ import { type WaitEvents, watchWait } from './wait.js';
 
 export interface WaitingOptions {
   readonly room: Room;
-  /** Most requests that wait for room; more reject with BUSY. */
+  /** Most callers that wait for room; more reject with BUSY. */
   readonly maxQueue: number;
   readonly onNotice: NoticeListener;
 }
@@ -28,7 +30,9 @@ export class WaitingCalls {
   /** Blocks are short: `waiting` wait for them, the first `maxQueue` of them. A call that was preempted is never refused. */
   watch(waiting: readonly Member[]): void {
     const { maxQueue, room } = this.options;
-    for (const [place, member] of waiting.entries()) {
+    const places = callersBefore(waiting);
+    for (const [i, member] of waiting.entries()) {
+      const place = places[i]!;
       if (place >= maxQueue && member.lease.startedAt === 0) member.fail(queueFull(room, maxQueue));
       else if (member.lease.patience === 0) member.fail(busy(room, member.lease, place, 0));
       else if (!member.stopWaiting) member.stopWaiting = this.watchOne(member, place);
@@ -45,7 +49,7 @@ export class WaitingCalls {
     };
     const events: WaitEvents = {
       onAbort: () => end(aborted()),
-      onLong: () => giveNotice(onNotice, longWait(room, lease, place)),
+      onLong: () => lease.turn === 0 && giveNotice(onNotice, longWait(room, lease, place)),
       onTimeout: (ms) => end(busy(room, lease, place, ms)),
     };
     return watchWait({ signal: request.signal, maxWaitMs: lease.patience }, events);

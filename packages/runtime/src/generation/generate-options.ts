@@ -47,6 +47,11 @@ export interface GenerateOptions extends SamplingOptions, StructuredOptions, Sch
    */
   priority?: number | undefined;
   /**
+   * Calls of the same group share the device and the cache as one call would: between them, calls of others get their
+   * turn. For requests of many texts, or one user's requests. Default: each call stands for itself.
+   */
+  group?: string | undefined;
+  /**
    * Whether keys and values that the cache holds of other calls with the same beginning may be used, and those of this
    * call by others; default true. False computes the whole prompt: for measurements, and for texts that must not depend on
    * earlier calls to the last bit.
@@ -116,6 +121,11 @@ export const generateSchema = {
     ...rules.finite,
     about: 'calls with a higher priority start first, and take room in the cache from lower ones',
     byDefault: 0,
+  },
+  group: {
+    ...rules.text,
+    about: 'calls of the same group share the device and the cache as one call would',
+    absent: 'each call stands for itself',
   },
   reuse: {
     ...rules.flag,

@@ -40,7 +40,7 @@ function openDrafter(request: DecodingRequest): Drafter | undefined {
   const { maxDraft = usualDraft, adaptive = true } = speculate;
   return new DraftModel({
     engine: draft.engine,
-    lease: draft.engine.lease(pickOptions(request.lease, ['priority', 'reuse', 'maxWaitMs'])),
+    lease: draft.engine.lease(pickOptions(request.lease, ['priority', 'reuse', 'maxWaitMs', 'group'])),
     room,
     sampler: choice.sampler,
     constraint,

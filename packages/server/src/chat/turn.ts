@@ -7,9 +7,11 @@ import {
   QuernError,
   type TokenLogprobs,
 } from '@quern/runtime';
+import type { Call } from '../context.js';
 import { ApiError, badField } from '../errors.js';
 import type { Metrics } from '../metrics.js';
 import type { NamedModel } from '../models.js';
+import { defaults, type HandlerOptions } from '../options.js';
 
 /** What happens while an answer is generated. */
 export type TurnEvent =
@@ -109,3 +111,21 @@ export const continuation =
   (prompt: string | readonly number[], options: ChatOptions): Begin =>
   ({ model, adapters, speculate }) =>
     model.generate(prompt, { ...options, adapters, speculate });
+
+/**
+ * Options of several texts of one request: they share the model as one.
+ * @throws ApiError 400 for more texts than a request may have
+ */
+export function sharing(
+  texts: number,
+  { textsPerRequest = defaults.textsPerRequest }: Pick<HandlerOptions, 'textsPerRequest'>,
+  { id }: Call,
+  param: string,
+): Pick<ChatOptions, 'group'> {
+  if (texts > textsPerRequest)
+    throw badField(
+      param,
+      `the request asks for ${texts} texts (prompts × n); at most ${textsPerRequest} are made`,
+    );
+  return texts > 1 ? { group: id } : {};
+}

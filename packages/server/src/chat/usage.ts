@@ -1,16 +1,20 @@
 import type { GenerationResult } from '@quern/runtime';
 
-/** Tokens of a request: one prompt, `n` answers. */
-export function usageOf(results: readonly GenerationResult[]) {
-  const prompt = results[0]?.promptTokens ?? 0;
-  const completion = results.reduce((sum, { tokens }) => sum + tokens.length, 0);
+/** Tokens of a request: of its prompts, each with `n` answers. */
+export function usageOf(results: readonly GenerationResult[], n = 1) {
+  const prompts = results.filter((_, i) => i % n === 0);
+  const prompt = sumOf(prompts, ({ promptTokens }) => promptTokens);
+  const completion = sumOf(results, ({ tokens }) => tokens.length);
   return {
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: prompt + completion,
-    prompt_tokens_details: { cached_tokens: results[0]?.cachedTokens ?? 0 },
+    prompt_tokens_details: { cached_tokens: sumOf(prompts, ({ cachedTokens }) => cachedTokens) },
   };
 }
+
+const sumOf = (results: readonly GenerationResult[], of: (result: GenerationResult) => number): number =>
+  results.reduce((sum, result) => sum + of(result), 0);
 
 /** Why an answer ended, in OpenAI's words. */
 export function finishReason({ reason }: GenerationResult, calls = false): 'stop' | 'length' | 'tool_calls' {

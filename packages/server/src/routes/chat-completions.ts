@@ -4,13 +4,12 @@ import { allBegun } from '../chat/begun.js';
 import { type Answer, collect } from '../chat/collect.js';
 import { interleave } from '../chat/interleave.js';
 import { chatLogprobs } from '../chat/logprobs.js';
-import { answer, type TurnEvent, turn } from '../chat/turn.js';
+import { answer, sharing, type TurnEvent, turn } from '../chat/turn.js';
 import { finishReason, usageOf } from '../chat/usage.js';
 import type { Call, ServerContext } from '../context.js';
 import { generatorFor, type NamedModel } from '../models.js';
 import { answerStartOf, type ChatRequest, chatRequest, messagesOf, needFitting } from '../requests/chat.js';
 import { samplingOptions } from '../requests/generate-options.js';
-import { needMaxTokens } from '../requests/max-tokens.js';
 import { parse, readJson } from '../requests/parse.js';
 import { structureOf } from '../requests/response-format.js';
 import { toolOptions } from '../requests/tools.js';
@@ -44,11 +43,13 @@ interface Head {
 function turnsOf(
   body: ChatRequest,
   served: Served,
-  { metrics }: ServerContext,
-  { signal, notice: onNotice }: Call,
+  { metrics, options: serverOptions }: ServerContext,
+  call: Call,
 ) {
+  const { signal, notice: onNotice } = call;
+  const shared = sharing(body.n ?? 1, serverOptions, call, 'n');
   const messages = messagesOf(body);
-  const options = { ...optionsOf(body, served), signal, onNotice };
+  const options = { ...optionsOf(body), ...shared, signal, onNotice };
   const structuredBy = body.tools?.length ? 'tools' : 'response_format';
   return Array.from({ length: body.n ?? 1 }, (_, i) => {
     const seed = body.seed === undefined ? undefined : body.seed + i;
@@ -56,14 +57,12 @@ function turnsOf(
   });
 }
 
-function optionsOf(body: ChatRequest, { model }: Served): ChatOptions {
-  const maxTokens = body.max_completion_tokens ?? body.max_tokens;
-  needMaxTokens(maxTokens, model, body.max_tokens === undefined ? 'max_completion_tokens' : 'max_tokens');
+function optionsOf(body: ChatRequest): ChatOptions {
   return {
     ...samplingOptions(body),
     ...structureOf(body.response_format),
     ...toolOptions(body),
-    maxTokens,
+    maxTokens: body.max_completion_tokens ?? body.max_tokens,
     logprobs: body.logprobs ? (body.top_logprobs ?? 0) : undefined,
     extra: body.chat_template_kwargs,
     answerStart: answerStartOf(body),
@@ -83,7 +82,10 @@ async function whole(
     logprobs: noted ? chatLogprobs(model, each.logprobs) : null,
     finish_reason: finishReason(each.result, each.calls.length > 0),
   }));
-  const usage = usageOf(answers.map(({ result }) => result));
+  const usage = usageOf(
+    answers.map(({ result }) => result),
+    answers.length,
+  );
   return { ...head, object: 'chat.completion', choices, usage };
 }
 
@@ -128,7 +130,7 @@ async function* chunks(
     } else if (each.type === 'text') yield choice(index, { content: each.text }, noted(each));
     else yield choice(index, deltaOf(each));
   }
-  if (withUsage) yield chunk([], usageOf(results));
+  if (withUsage) yield chunk([], usageOf(results, results.length));
   yield event('[DONE]');
 }
 

@@ -4,13 +4,12 @@ import { allBegun } from '../chat/begun.js';
 import { collect } from '../chat/collect.js';
 import { interleave } from '../chat/interleave.js';
 import { textLogprobs } from '../chat/logprobs.js';
-import { continuation, type TurnEvent, turn } from '../chat/turn.js';
+import { continuation, sharing, type TurnEvent, turn } from '../chat/turn.js';
 import { finishReason, usageOf } from '../chat/usage.js';
 import type { Call, ServerContext } from '../context.js';
 import { generatorFor, type NamedModel } from '../models.js';
 import { type CompletionRequest, completionRequest, needFitting, promptsOf } from '../requests/completion.js';
 import { samplingOptions } from '../requests/generate-options.js';
-import { needMaxTokens } from '../requests/max-tokens.js';
 import { parse, readJson } from '../requests/parse.js';
 import { structureOf } from '../requests/response-format.js';
 import { event, eventStream } from '../sse.js';
@@ -35,7 +34,7 @@ export async function completions(request: Request, context: ServerContext, call
   const turns = turnsOf(body, served, context, call);
   const head = { id: `cmpl-${randomUUID()}`, created: Math.floor(Date.now() / 1000), model: served.name };
   const before = body.echo ? promptsOf(body).flatMap((prompt) => repeat(textOf(prompt, served), body.n)) : [];
-  if (!body.stream) return wholeJson(whole(turns, served, head, before, body.logprobs !== undefined), call);
+  if (!body.stream) return wholeJson(whole(turns, body, served, head, before), call);
   return eventStream(chunks(await allBegun(turns, call), body, served, head, before), call);
 }
 
@@ -47,21 +46,29 @@ const textOf = (prompt: string | readonly number[], { model }: Served): string =
 function turnsOf(
   body: CompletionRequest,
   served: Served,
-  { metrics }: ServerContext,
-  { signal, notice: onNotice }: Call,
+  { metrics, options: serverOptions }: ServerContext,
+  call: Call,
 ) {
+  const { signal, notice: onNotice } = call;
+  const prompts = promptsOf(body);
+  const shared = sharing(
+    prompts.length * (body.n ?? 1),
+    serverOptions,
+    call,
+    prompts.length > 1 ? 'prompt' : 'n',
+  );
   const maxTokens = body.max_tokens ?? usualTokens;
-  needMaxTokens(maxTokens, served.model, 'max_tokens');
   const structure = structureOf(body.response_format);
   const options = {
     ...samplingOptions(body),
     ...structure,
+    ...shared,
     maxTokens,
     logprobs: body.logprobs,
     signal,
     onNotice,
   };
-  return promptsOf(body).flatMap((prompt) =>
+  return prompts.flatMap((prompt) =>
     Array.from({ length: body.n ?? 1 }, (_, i) => {
       const seed = body.seed === undefined ? undefined : body.seed + i;
       return turn(served, continuation(prompt, { ...options, seed }), metrics);
@@ -71,25 +78,28 @@ function turnsOf(
 
 async function whole(
   turns: readonly AsyncIterable<TurnEvent>[],
+  { logprobs: top, n }: CompletionRequest,
   { model }: Served,
   head: Head,
   before: readonly string[],
-  noted: boolean,
 ) {
   const answers = await collect(turns);
   const choices = answers.map(({ text, logprobs, result }, index) => ({
     index,
     text: (before[index] ?? '') + text,
-    logprobs: noted ? textLogprobs(model, logprobs, 0) : null,
+    logprobs: top === undefined ? null : textLogprobs(model, logprobs, 0),
     finish_reason: finishReason(result),
   }));
-  const usage = usageOf(answers.map(({ result }) => result));
+  const usage = usageOf(
+    answers.map(({ result }) => result),
+    n,
+  );
   return { ...head, object: 'text_completion', choices, usage };
 }
 
 async function* chunks(
   turns: readonly AsyncIterable<TurnEvent>[],
-  { stream_options }: CompletionRequest,
+  { stream_options, n }: CompletionRequest,
   { model }: Served,
   head: Head,
   before: readonly string[],
@@ -111,6 +121,6 @@ async function* chunks(
       yield chunk([{ index, text: '', logprobs: null, finish_reason: finishReason(each.result) }]);
     } else if (each.type === 'text') yield chunk([choice(index, each.text, each.logprobs)]);
   }
-  if (withUsage) yield chunk([], usageOf(results));
+  if (withUsage) yield chunk([], usageOf(results, n));
   yield event('[DONE]');
 }

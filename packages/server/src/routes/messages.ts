@@ -14,7 +14,6 @@ import {
   needNoPrefill,
   toolsOf,
 } from '../requests/anthropic.js';
-import { needMaxTokens } from '../requests/max-tokens.js';
 import { parse, readJson } from '../requests/parse.js';
 import { event, eventStream } from '../sse.js';
 import { wholeJson } from '../whole.js';
@@ -24,7 +23,6 @@ export async function messages(request: Request, context: ServerContext, call: C
   const body = parse(messagesRequest, await readJson(request), call);
   needNoPrefill(body);
   const served = generatorFor(context.options, body.model);
-  needMaxTokens(body.max_tokens, served.model, 'max_tokens');
   const options = { ...optionsOf(body), signal: call.signal, onNotice: call.notice };
   const events = turn(served, answer(chatMessages(body), options), context.metrics, 'tools');
   const head = { id: `msg_${randomUUID()}`, type: 'message', role: 'assistant', model: served.name };

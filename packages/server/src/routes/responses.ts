@@ -7,7 +7,6 @@ import type { Call, ServerContext } from '../context.js';
 import type { ApiError } from '../errors.js';
 import { generatorFor } from '../models.js';
 import { samplingOptions } from '../requests/generate-options.js';
-import { needMaxTokens } from '../requests/max-tokens.js';
 import { parse, readJson } from '../requests/parse.js';
 import {
   conversationOf,
@@ -23,7 +22,6 @@ import { wholeJson } from '../whole.js';
 export async function responses(request: Request, context: ServerContext, call: Call): Promise<Response> {
   const body = parse(responsesRequest, await readJson(request), call);
   const served = generatorFor(context.options, body.model);
-  needMaxTokens(body.max_output_tokens, served.model, 'max_output_tokens');
   const options = {
     ...samplingOptions(body),
     ...structureOfText(body),

@@ -1,0 +1,88 @@
+import type { Lease } from './lease.js';
+
+/** Who competes for the device and for blocks: the group of a call, or the call itself. */
+const callerOf = (lease: Lease): unknown => lease.group ?? lease;
+
+interface Holder {
+  readonly lease: Lease;
+}
+
+/** Number of callers. */
+export const callersOf = (members: readonly Holder[]): number =>
+  new Set(members.map(({ lease }) => callerOf(lease))).size;
+
+/** For each member, how many of the same caller stand before it. */
+export function placesOf(members: readonly Holder[]): readonly number[] {
+  const counts = new Map<unknown, number>();
+  return members.map(({ lease }) => {
+    const caller = callerOf(lease);
+    const place = counts.get(caller) ?? 0;
+    counts.set(caller, place + 1);
+    return place;
+  });
+}
+
+/** Tokens of each caller. */
+export type Needs = ReadonlyMap<unknown, number>;
+
+/** Number of tokens to compute, of each caller. */
+export function needsOf(members: readonly Holder[]): Needs {
+  const needs = new Map<unknown, number>();
+  for (const { lease } of members) {
+    const caller = callerOf(lease);
+    needs.set(caller, (needs.get(caller) ?? 0) + lease.missing);
+  }
+  return needs;
+}
+
+/** Divides tokens among callers: equal shares, and what one does not need for the others (max-min fairness). */
+export class Shares {
+  private readonly left = new Map<unknown, number>();
+  private readonly taken = new Set<unknown>();
+
+  constructor(needs: Needs, total: number) {
+    const byNeed = [...needs].sort(([, a], [, b]) => a - b);
+    let rest = total;
+    for (const [i, [caller, need]] of byNeed.entries()) {
+      const share = Math.min(need, Math.ceil(rest / (byNeed.length - i)));
+      this.left.set(caller, share);
+      rest -= share;
+    }
+  }
+
+  of(lease: Lease): number {
+    return this.left.get(callerOf(lease)) ?? 0;
+  }
+
+  /** Whether a caller has `count` tokens left, or has not got any yet. */
+  allows(lease: Lease, count: number): boolean {
+    return this.of(lease) >= count || !this.taken.has(callerOf(lease));
+  }
+
+  take(lease: Lease, count: number): void {
+    const caller = callerOf(lease);
+    this.taken.add(caller);
+    this.left.set(caller, Math.max(0, this.of(lease) - count));
+  }
+}
+
+/** For each member, how many other callers stand before it. */
+export function callersBefore(members: readonly Holder[]): readonly number[] {
+  const places = new Map<unknown, number>();
+  return members.map(({ lease }) => {
+    const caller = callerOf(lease);
+    if (!places.has(caller)) places.set(caller, places.size);
+    return places.get(caller)!;
+  });
+}
+
+/**
+ * Sets `turn` of each lease: how many of its caller go before it, those that hold blocks first, each in the order of the
+ * calls.
+ */
+export function setTurns(holding: readonly Lease[], waiting: readonly Lease[]): void {
+  const byOrder = (a: Lease, b: Lease) => a.order - b.order;
+  const leases = [...[...holding].sort(byOrder), ...[...waiting].sort(byOrder)];
+  const turns = placesOf(leases.map((lease) => ({ lease })));
+  for (const [i, lease] of leases.entries()) lease.turn = turns[i]!;
+}
