@@ -206,7 +206,6 @@ describe('errors have OpenAI’s shape', () => {
 
   test.each([
     ['an unknown model', { model: 'gpt-9' }, 404, 'model', 'model_not_found'],
-    ['more tokens than the context', { max_tokens: 100_000 }, 400, 'max_tokens', 'context_length_exceeded'],
     [
       'a parameter that is not supported',
       { audio: { voice: 'x', format: 'mp3' } },
@@ -229,6 +228,17 @@ describe('errors have OpenAI’s shape', () => {
       param,
       code,
     });
+  });
+
+  test('more tokens than the context: the answer ends with it', async () => {
+    const { choices, usage } = await client.completions.create({
+      model: 'demo',
+      prompt: 'Once',
+      max_tokens: 32_000,
+      temperature: 0,
+      ...{ ignore_eos: true },
+    });
+    expect([choices[0]!.finish_reason, usage!.total_tokens]).toEqual(['length', 256]);
   });
 
   test.each(['%zz', 'none', 'a%2Fb'])('the unknown model %s', async (name) => {
