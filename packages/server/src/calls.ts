@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Call } from './context.js';
 import { ApiError, toApiError } from './errors.js';
+import type { Paths } from './paths.js';
 import type { IgnoredFields } from './requests/ignored-fields.js';
 
 /** A call as the handler sees it. */
@@ -14,6 +15,7 @@ export interface RoutedCall extends Call {
 /** What holds for every call. */
 export interface CallRules extends Pick<Call, 'strict' | 'keepAliveMs'> {
   readonly requestMs: number;
+  readonly paths: Paths;
   readonly ignored: IgnoredFields;
 }
 
@@ -117,7 +119,7 @@ class OneCall implements RoutedCall {
 
   explain(error: unknown): ApiError {
     this.failure = error;
-    if (!this.isLate) return toApiError(error, this.input);
+    if (!this.isLate) return toApiError(error, this.rules.paths, this.input);
     return new ApiError(504, 'the request took longer than the server allows', null, 'timeout');
   }
 

@@ -1,9 +1,11 @@
 import { QuernError } from '@quern/core';
+import { type Paths, withoutPath } from './paths.js';
 
 /** Types of errors, as in OpenAI's API. */
 export type ErrorType =
   | 'invalid_request_error'
   | 'authentication_error'
+  | 'permission_error'
   | 'not_found_error'
   | 'rate_limit_error'
   | 'server_error';
@@ -11,7 +13,7 @@ export type ErrorType =
 /** An error that a client sees. */
 export class ApiError extends Error {
   constructor(
-    readonly status: 400 | 401 | 404 | 405 | 408 | 413 | 415 | 429 | 499 | 500 | 503 | 504,
+    readonly status: 400 | 401 | 403 | 404 | 405 | 408 | 413 | 415 | 429 | 499 | 500 | 503 | 504,
     message: string,
     /** The field of the request that is wrong. */
     readonly param: string | null = null,
@@ -23,6 +25,7 @@ export class ApiError extends Error {
 
   get type(): ErrorType {
     if (this.status === 401) return 'authentication_error';
+    if (this.status === 403) return 'permission_error';
     if (this.status === 404 || this.status === 405) return 'not_found_error';
     if (this.status === 429) return 'rate_limit_error';
     return this.status >= 500 ? 'server_error' : 'invalid_request_error';
@@ -71,20 +74,21 @@ const causedByRequest: Readonly<
 };
 
 /**
- * Any error as one that a client may see. Errors that nobody foresaw tell nothing of the inside.
+ * Any error as one that a client may see. Errors that nobody foresaw tell nothing of the inside, and no error a path of
+ * this machine.
+ * @param paths those that messages may have
  * @param input the field with the prompt or the texts
  */
-export function toApiError(error: unknown, input = 'messages'): ApiError {
+export function toApiError(error: unknown, paths: Paths, input = 'messages'): ApiError {
   if (error instanceof ApiError) return error;
   if (!(error instanceof QuernError)) return new ApiError(500, 'internal error', null, 'internal_error');
   if (error.code === 'BUSY') return new ApiError(429, error.message, null, 'queue_full');
   if (error.code === 'ABORTED') return new ApiError(499, 'the client closed the request', null, 'aborted');
-  if (error.code === 'DISPOSED') return new ApiError(503, error.message, null, 'shutting_down');
+  const message = paths.hiddenIn(error.message);
+  if (error.code === 'DISPOSED') return new ApiError(503, withoutPath(message), null, 'shutting_down');
   const cause = causedByRequest[error.code];
-  const isAudio = error.constructor.name === 'AudioError';
-  if (cause ?? isAudio) {
-    const [param, code] = cause ?? ['file', 'invalid_audio'];
-    return new ApiError(400, error.message, param === theInput ? input : param, code);
-  }
-  return new ApiError(500, error.message, null, error.code.toLowerCase());
+  if (cause) return new ApiError(400, message, cause[0] === theInput ? input : cause[0], cause[1]);
+  if (error.constructor.name === 'AudioError')
+    return new ApiError(400, withoutPath(message), 'file', 'invalid_audio');
+  return new ApiError(500, withoutPath(message), null, error.code.toLowerCase());
 }

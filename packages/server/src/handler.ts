@@ -1,14 +1,16 @@
 import { QuernError } from '@quern/core';
 import { type Context, Hono } from 'hono';
-import { cors } from 'hono/cors';
 import { Access } from './access.js';
 import { limitBody, needPlainBody } from './body-limit.js';
 import { Calls, type RoutedCall } from './calls.js';
 import type { Call, ServerContext } from './context.js';
 import { ApiError, toApiError } from './errors.js';
+import { guardOf } from './guard.js';
 import { Metrics } from './metrics.js';
 import { generators } from './models.js';
 import { defaults, type HandlerOptions, handlerSchema, needDrainTime, needOptions } from './options.js';
+import { Origins } from './origins.js';
+import { Paths } from './paths.js';
 import { IgnoredFields } from './requests/ignored-fields.js';
 import { loadAdapter, unloadAdapter } from './routes/adapters.js';
 import { audio } from './routes/audio.js';
@@ -78,18 +80,23 @@ export function createHandler(options: HandlerOptions): Handler {
   return handlerOf(options);
 }
 
-/** @param options checked */
-export function handlerOf(options: HandlerOptions): Handler {
+/**
+ * @param options checked
+ * @param listensOn what `serve` listens on
+ */
+export function handlerOf(options: HandlerOptions, listensOn?: string): Handler {
   const { models, speculate } = options;
   if (speculate) for (const [, model] of generators(models)) model.needSpeculation(speculate);
   const context: ServerContext = { options, metrics: new Metrics(options.models), tracer: findTracer() };
+  const paths = new Paths(options);
   const calls = new Calls(options.requests ?? defaults.requests, {
     requestMs: options.requestMs ?? defaults.requestMs,
     keepAliveMs: options.keepAliveMs ?? defaults.keepAliveMs,
     strict: options.strict ?? false,
+    paths,
     ignored: new IgnoredFields(context.metrics.ignoredFields, options.log),
   });
-  const app = appOf(context, calls);
+  const app = appOf(context, calls, paths, listensOn);
   return {
     fetch: async (request) => app.fetch(request),
     get running() {
@@ -102,11 +109,13 @@ export function handlerOf(options: HandlerOptions): Handler {
   };
 }
 
-function appOf(context: ServerContext, calls: Calls): Hono {
+function appOf(context: ServerContext, calls: Calls, paths: Paths, listensOn: string | undefined): Hono {
   const { options, metrics } = context;
   const access = new Access(options.apiKeys);
   const app = new Hono();
-  if (options.cors !== undefined) app.use(cors({ origin: allowedOrigins(options.cors) }));
+  const origins = new Origins(options.cors);
+  app.use(guardOf(options, origins, listensOn));
+  if (options.cors !== undefined) app.use(origins.middleware());
   app.get('/', () => pageFile('index.html'));
   app.get('/page/:file', (c) => pageFile(c.req.param('file')));
   app.get('/health', () => Response.json({ status: 'ok' }));
@@ -129,14 +138,8 @@ function appOf(context: ServerContext, calls: Calls): Hono {
   for (const [path, route] of Object.entries(audioRoutes))
     app.post(path, answerBy(route, context, calls, audioBytes));
   app.notFound((c) => respond(notFound(c)));
-  app.onError((error, c) => respond(toApiError(error), c.req.path));
+  app.onError((error, c) => respond(toApiError(error, paths), c.req.path));
   return app;
-}
-
-/** hono takes '*' only where it stands alone. */
-function allowedOrigins(origins: string | readonly string[]): string | string[] {
-  const all = [origins].flat();
-  return all.includes('*') ? '*' : all;
 }
 
 function answerBy(route: Route, context: ServerContext, calls: Calls, mostBytes: number) {

@@ -1,5 +1,6 @@
 import { checkArgument, checkOptions, type Rule, rules, type Schema } from '@quern/core';
 import { RuntimeError, type SpeculateOptions } from '@quern/runtime';
+import { isAllowedHost } from './hosts.js';
 import { isServedModel, type ServedModels } from './models.js';
 
 /** Receives one line of the log: a plain object, ready for JSON. */
@@ -12,6 +13,14 @@ export interface HandlerOptions {
   readonly apiKeys?: readonly string[] | undefined;
   /** Origins (`https://example.com`) that browsers may call from; '*': all. Default: only pages of this server. */
   readonly cors?: string | readonly string[] | undefined;
+  /**
+   * Names and addresses by which browsers may reach the server, as `quern.example`; `.quern.example`: also all names
+   * below it; '*': any. Others get 403, and so do pages of other origins than `cors` allows. Loopback names and
+   * addresses are always allowed. Default: `serve` without `apiKeys` allows no others, and where it listens on other
+   * addresses than loopback, also all addresses and this machine's name; `createHandler`, and `serve` with `apiKeys`,
+   * check nothing.
+   */
+  readonly allowedHosts?: string | readonly string[] | undefined;
   /** Most bytes of a request's body; default 4 MiB, of audio 64 MiB. */
   readonly bodyBytes?: number | undefined;
   readonly audioBytes?: number | undefined;
@@ -99,6 +108,16 @@ const origins: Rule<string | readonly string[]> = {
   must: `${origin.must}, or a list of these`,
 };
 
+const allowedHost: Rule<string> = {
+  must: "'*' or a name or address without scheme, port and path, as quern.example; .quern.example: with all names below it",
+  holds: (value): value is string => typeof value === 'string' && isAllowedHost(value),
+};
+
+const allowedHosts: Rule<string | readonly string[]> = {
+  ...rules.either(allowedHost, rules.listOf('hosts', allowedHost)),
+  must: `${allowedHost.must}; or a list of these`,
+};
+
 const address: Rule<string> = {
   must: 'an address or name of this machine, as 127.0.0.1',
   holds: (value): value is string => rules.path.holds(value),
@@ -109,6 +128,11 @@ export const handlerSchema = {
   models: { ...models, about: 'the models, by the names that clients use', required: true },
   apiKeys: { ...keys, about: 'keys that clients must send', absent: 'none is needed' },
   cors: { ...origins, about: "origins that browsers may call from; '*': all", absent: 'none' },
+  allowedHosts: {
+    ...allowedHosts,
+    about: "names and addresses by which browsers may reach the server; '*': any",
+    absent: 'loopback names and addresses',
+  },
   bodyBytes: { ...rules.whole(1), about: "most bytes of a request's body", byDefault: defaults.bodyBytes },
   audioBytes: {
     ...rules.whole(1),

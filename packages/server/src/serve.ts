@@ -19,7 +19,7 @@ export interface RunningServer extends Omit<Handler, 'drain'> {
 export async function serve(options: ServeOptions): Promise<RunningServer> {
   needOptions('serve', options, serveSchema);
   const { host = defaults.host, port = defaults.port } = options;
-  const handler = handlerOf(options);
+  const handler = handlerOf(options, host);
   return new Promise((resolve, reject) => {
     const server = listen({ fetch: handler.fetch, hostname: host, port }, ({ port: bound }) => {
       server.off('error', reject);

@@ -37,9 +37,12 @@ const form = { 'content-type': 'application/x-www-form-urlencoded' };
 test.each([
   {},
   form,
+  { 'content-type': 'text/plain' },
+  { 'content-type': 'text/plain;charset=UTF-8', 'sec-fetch-mode': 'cors', 'user-agent': 'node' },
+  { 'content-type': 'text/plain;application/json' },
   { 'content-type': 'application/x-www-form-urlencoded; charset=UTF-8', 'user-agent': 'curl/8.5.0' },
   { 'content-type': 'application/json; charset=utf-8' },
-  { 'content-type': 'application/vnd.api+json', origin: 'http://any' },
+  { 'content-type': 'application/vnd.api+json' },
   { 'content-type': 'APPLICATION/JSON', 'user-agent': 'Mozilla/5.0', 'sec-fetch-site': 'cross-site' },
 ] as Record<string, string>[])('%j: JSON is read', async (headers) => {
   expect(await send(headers)).toEqual([200, expect.stringContaining('"text_completion"')]);
@@ -54,22 +57,30 @@ const simple: Record<string, string>[] = [
   { 'content-type': 'text/plain;application/json' },
   { 'content-type': 'multipart/form-data; boundary=json' },
 ];
-/** What browsers add by themselves. */
-const marks: Record<string, string>[] = [
-  { origin: 'https://evil.example' },
-  { origin: 'null' },
-  { 'sec-fetch-site': 'cross-site' },
+/** What browsers add by themselves, to requests of the server's own page too. */
+const marks = (): Record<string, string>[] => [
+  { origin: server.url },
+  { origin: server.url, 'sec-fetch-site': 'same-origin' },
   { 'sec-fetch-site': 'same-origin' },
+  { 'sec-fetch-site': 'none' },
   { referer: 'https://evil.example/page' },
   { cookie: 'a=b' },
   { 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64)' },
 ];
 test.each(simple)('%j from a browser: 415', async (type) => {
-  for (const mark of marks) {
+  for (const mark of marks()) {
     const [status, text] = await send({ ...type, ...mark });
     expect([status, JSON.parse(text).error.code]).toEqual([415, 'bad_media_type']);
   }
 });
+
+test.each(['multipart/form-data; boundary=json', 'application/xml', 'application/octet-stream', 'json'])(
+  '%s of a program: 415',
+  async (type) => {
+    const [status, text] = await send({ 'content-type': type });
+    expect([status, JSON.parse(text).error.code]).toEqual([415, 'bad_media_type']);
+  },
+);
 
 test('a form that is no JSON: 400 says so', async () => {
   const [status, text] = await send(form, 'prompt=Once&max_tokens=1');

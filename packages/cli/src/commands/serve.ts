@@ -30,6 +30,7 @@ interface ServeFlags extends LoadFlags, TemplateFlags, AdapterFlags, Speculation
   readonly port: number;
   readonly apiKey?: readonly string[];
   readonly cors?: readonly string[];
+  readonly allowedHosts?: readonly string[];
   readonly sequences: number;
   readonly maxQueue?: number;
   readonly requestTimeout?: number;
@@ -68,7 +69,7 @@ async function serve(named: string[], given: ServeFlags, command: Command): Prom
 
 /** Before models load, which may take long. */
 async function needServerFlags(
-  { apiKey, cors = [], adapterFolder }: ServeFlags,
+  { apiKey, cors = [], allowedHosts = [], adapterFolder }: ServeFlags,
   command: Command,
 ): Promise<void> {
   const { serveSchema } = await import('@quern/server'); // other commands start without it
@@ -77,6 +78,9 @@ async function needServerFlags(
   for (const origin of cors)
     if (!serveSchema.cors.holds(origin))
       command.error(`error: --cors is ${origin}; it must be ${serveSchema.cors.must}`);
+  for (const host of allowedHosts)
+    if (!serveSchema.allowedHosts.holds(host))
+      command.error(`error: --allowed-hosts is ${host}; it must be ${serveSchema.allowedHosts.must}`);
   if (adapterFolder !== undefined && !isFolder(adapterFolder))
     command.error(`error: --adapter-folder: there is no folder ${adapterFolder}`);
 }
@@ -124,6 +128,7 @@ const serverOptions = (models: Record<string, AnyModel>, flags: ServeFlags): Ser
   port: flags.port,
   ...(flags.apiKey && { apiKeys: flags.apiKey }),
   ...(flags.cors && { cors: flags.cors }),
+  ...(flags.allowedHosts && { allowedHosts: flags.allowedHosts }),
   ...(flags.requestTimeout !== undefined && { requestMs: 1000 * flags.requestTimeout }),
   ...(flags.keepAlive !== undefined && { keepAliveMs: 1000 * flags.keepAlive }),
   ...(flags.adapterFolder !== undefined && { adapterFolder: flags.adapterFolder }),
@@ -139,6 +144,12 @@ async function untilStopped(server: RunningServer, signal: AbortSignal): Promise
   await server.close();
 }
 
+/** Also `a.example,b.example`: no host has a comma. */
+const hostList = (text: string, before: readonly string[] = []): string[] => [
+  ...before,
+  ...text.split(',').map((host) => host.trim()),
+];
+
 const mostPort = 65_535;
 /** Of timers: 2^31 − 1 ms. */
 const mostSeconds = 2_147_483;
@@ -150,7 +161,16 @@ export const serveCommand = (): Command =>
     .option('--host <address>', 'address to listen on; 0.0.0.0: all', '127.0.0.1')
     .addOption(wholeOption('--port <n>', 'port to listen on; 0: any free one', 0, mostPort).default(8080))
     .option('--api-key <key>', 'key that clients must send; may be repeated', list)
-    .option('--cors <origin>', 'origin that browsers may call from; *: all; may be repeated', list)
+    .option(
+      '--cors-origin, --cors <origin>',
+      'origin whose pages may call; *: all; may be repeated (default: pages of this server alone)',
+      list,
+    )
+    .option(
+      '--allowed-hosts <names>',
+      'names by which browsers may reach the server, as quern.example; *: any; may be repeated (default: those of this machine)',
+      hostList,
+    )
     .addOption(wholeOption('--sequences <n>', 'room in the cache, in contexts', 1).default(8))
     .addOption(wholeOption('--max-queue <n>', 'most requests that wait for room; more get status 429', 0))
     .addOption(wholeOption('--request-timeout <s>', 'most seconds of a request', 1, mostSeconds))

@@ -2,6 +2,7 @@ import { parseJson } from '@quern/runtime';
 import type { z } from 'zod';
 import type { Call } from '../context.js';
 import { ApiError, badField } from '../errors.js';
+import { isJson } from './json-type.js';
 import { withPlainNumbers } from './plain-numbers.js';
 
 /** Deepest nesting of a JSON body. */
@@ -9,7 +10,8 @@ const mostDepth = 64;
 
 /**
  * Whether a browser sent the request. A page of another origin can send any text without asking first, but only with
- * these types: without one, or as a form. With JSON's type its browser asks the server first (see `cors`).
+ * these types: without one, as plain text, or as a form. With JSON's type its browser asks the server first (see
+ * `cors`).
  */
 function isOfBrowser({ headers }: Request): boolean {
   return (
@@ -18,15 +20,15 @@ function isOfBrowser({ headers }: Request): boolean {
   );
 }
 
-const jsonType = /^[^;,]*[/+]json\s*(;|$)/i;
-const formType = /^application\/x-www-form-urlencoded\s*(;|$)/i; // what `curl -d` says of any text
+/** What programs say of any text: nothing, the form type as `curl -d` does, or plain text as `fetch` does. */
+const anyText = /^((application\/x-www-form-urlencoded|text\/plain)\s*(;.*)?)?$/is;
 
 /** @throws ApiError 415 */
 function needJsonType(request: Request): void {
+  if (isJson(request)) return;
   const type = request.headers.get('content-type');
-  if (type !== null && jsonType.test(type)) return;
   const told = type === null ? 'a body without a content-type' : `a body of the type ${type}`;
-  if (type !== null && !formType.test(type))
+  if (!anyText.test(type ?? ''))
     throw new ApiError(415, `${told}: send JSON, as application/json`, null, 'bad_media_type');
   if (isOfBrowser(request))
     throw new ApiError(415, `a browser sent ${told}: send application/json`, null, 'bad_media_type');

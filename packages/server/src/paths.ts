@@ -1,0 +1,34 @@
+import { dirname, parse, resolve, sep } from 'node:path';
+import { generators } from './models.js';
+import type { HandlerOptions } from './options.js';
+
+/** Paths of this machine that errors may name: clients see models and adapters by their names. */
+export class Paths {
+  constructor(private readonly options: Pick<HandlerOptions, 'models' | 'adapterFolder'>) {}
+
+  /** The message with names in place of the files of models and adapters, and without their folders. */
+  hiddenIn(message: string): string {
+    const { models, adapterFolder } = this.options;
+    const adapters = generators(models).flatMap(([, model]) => model.adapters);
+    const named = [...Object.entries(models), ...adapters.map((each) => [each.name, each] as const)].flatMap(
+      ([name, { path }]) => (path ? [[name, path] as const] : []),
+    );
+    const folders = [...named.map(([, path]) => dirname(resolve(path))), resolve(adapterFolder ?? '/')];
+    const hidden = [
+      ...named.flatMap(([name, path]) => [[path, name] as const, [resolve(path), name] as const]),
+      ...folders
+        .filter((folder) => folder !== parse(folder).root)
+        .map((folder) => [folder + sep, ''] as const),
+    ];
+    return hidden
+      .filter(([path]) => path.includes(sep)) // the bare name of a file could be any word
+      .sort(([a], [b]) => b.length - a.length)
+      .reduce((text, [path, name]) => text.replaceAll(path, name), message);
+  }
+}
+
+const path = /(^|[^\w.~/-])(file:\/\/|[a-z]:[\\/]|\\\\|~?\/)[^\s/]/i;
+
+/** A message that does not come from the request, unless it has an absolute path: the log has it whole. */
+export const withoutPath = (message: string): string =>
+  path.test(message) ? 'the server failed; its log has the reason' : message;
