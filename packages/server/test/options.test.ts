@@ -27,7 +27,11 @@ const common: readonly (readonly [string, Make, RegExp])[] = [
   ['a pattern as cors', given({ cors: 'https://*.x.org' }), /it must be '\*' or an origin/],
   ['a URL as allowed host', given({ allowedHosts: 'https://x.org' }), /a name or address without scheme/],
   ['a port as allowed host', given({ allowedHosts: ['x.org:80'] }), /without scheme, port and path/],
-  ['a pattern as allowed host', given({ allowedHosts: '*.x.org' }), /.quern.example: with all names below it/],
+  [
+    'a pattern as allowed host',
+    given({ allowedHosts: '*.x.org' }),
+    /.quern.example: with all names below it/,
+  ],
   ['an empty allowed host', given({ allowedHosts: [''] }), /it must be '\*' or a name/],
   ['a dot as allowed host', given({ allowedHosts: '.' }), /it must be '\*' or a name/],
   ['requests as a text', given({ requests: 'x' }), /requests is 'x' .* a whole number from 1/],
