@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { get } from 'node:http';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -110,6 +111,12 @@ test.each([
     ['--cors', 'https://x.org', '--cors', 'https://y.org/page'],
     /--cors is https:\/\/y.org\/page; it must be/,
   ],
+  [['--cors-origin', 'foo'], /--cors is foo; it must be '\*' or an origin/],
+  [
+    ['--allowed-hosts', 'https://x.org'],
+    /--allowed-hosts is https:\/\/x.org; it must be '\*' or a name or address/,
+  ],
+  [['--allowed-hosts', 'x.org,y.org:80'], /--allowed-hosts is y.org:80; it must be/],
   [['--port', '99999'], /it must be a whole number from 0 to 65535/],
   [['--request-timeout', '9999999'], /it must be a whole number from 1 to 2147483/],
 ])('serve %j is a usage error', async (flags, says) => {
@@ -119,13 +126,39 @@ test.each([
   expect(stderr).toMatch(says);
 });
 
+test('--cors-origin, its old name --cors, and --allowed-hosts', async () => {
+  const port = await freePort();
+  const allowed = ['--cors-origin', 'https://a.example', '--cors', 'https://b.example'];
+  const hosts = ['--allowed-hosts', 'a.example,b.example', '--allowed-hosts', '.c.example'];
+  const server = start(['serve', 'demo', '--port', String(port), '--no-log', ...allowed, ...hosts]);
+  await untilReady(`http://127.0.0.1:${port}`);
+  const statusOf = (headers: Record<string, string>): Promise<number | undefined> =>
+    new Promise((resolve, reject) => {
+      get({ port, host: '127.0.0.1', path: '/v1/models', headers }, (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      }).on('error', reject);
+    });
+  const origins = ['https://a.example', 'https://b.example', 'https://c.example'];
+  const names = ['a.example', 'b.example:8080', 'x.c.example', 'd.example'];
+  expect(await Promise.all(origins.map((origin) => statusOf({ origin })))).toEqual([200, 200, 403]);
+  expect(await Promise.all(names.map((host) => statusOf({ host })))).toEqual([200, 200, 200, 403]);
+  server.kill('SIGTERM');
+  expect((await server.finished).code).toBe(0);
+}, 120_000);
+
 test('while requests run after SIGTERM, /ready is 503; a second SIGTERM ends at once', async () => {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const server = start(['serve', 'demo', '--port', String(port), '--no-log']);
   await untilReady(url);
   const socket = connect(port, '127.0.0.1').on('error', () => {});
-  const head = ['POST /v1/completions HTTP/1.1', 'host: x', 'content-length: 99', 'expect: 100-continue'];
+  const head = [
+    'POST /v1/completions HTTP/1.1',
+    'host: localhost',
+    'content-length: 99',
+    'expect: 100-continue',
+  ];
   socket.write(`${head.join('\r\n')}\r\n\r\n`);
   await once(socket, 'data'); // the request has begun; its body never comes
   server.kill('SIGTERM');
