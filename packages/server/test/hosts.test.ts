@@ -8,14 +8,19 @@ import { loadDemo, serving } from './serving.js';
 let model: Model;
 let local: RunningServer;
 let open: RunningServer;
+const servers: RunningServer[] = [];
+const begin = async (options: Partial<ServeOptions> = {}): Promise<RunningServer> => {
+  const begun = await serving(model, options);
+  servers.push(begun);
+  return begun;
+};
 beforeAll(async () => {
   model = await loadDemo(2);
-  local = await serving(model);
-  open = await serving(model, { host: '0.0.0.0' });
+  local = await begin();
+  open = await begin({ host: '0.0.0.0' });
 });
 afterAll(async () => {
-  await local.close();
-  await open.close();
+  for (const each of servers) await each.close();
   model.dispose();
 });
 
@@ -132,10 +137,9 @@ test('without Host: HTTP/1.0 is answered, HTTP/1.1 is no HTTP', async () => {
 });
 
 const withOptions = async (options: Partial<ServeOptions>, hosts: readonly string[]): Promise<number[]> => {
-  const server = await serving(model, options);
+  const server = await begin(options);
   const statuses = [];
   for (const host of hosts) statuses.push(await statusOf(server, host));
-  await server.close();
   return statuses;
 };
 
@@ -162,11 +166,9 @@ test('allowedHosts has addresses too', async () => {
 
 test('a server with keys answers to any host, unless allowedHosts is given', async () => {
   const status = async (options: Partial<ServeOptions>) => {
-    const server = await serving(model, { apiKeys: ['secret'], ...options });
+    const server = await begin({ apiKeys: ['secret'], ...options });
     const lines = ['GET /v1/models HTTP/1.1', 'host: quern.example', 'authorization: Bearer secret'];
-    const answer = await raw(portOf(server), lines);
-    await server.close();
-    return answer.status;
+    return (await raw(portOf(server), lines)).status;
   };
   expect([await status({}), await status({ allowedHosts: [] })]).toEqual([200, 403]);
 });

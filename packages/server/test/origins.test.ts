@@ -6,13 +6,19 @@ import { json, loadDemo, serving, until } from './serving.js';
 
 let model: Model;
 let server: RunningServer;
+const servers: RunningServer[] = [];
+const begin = async (options: Partial<ServeOptions>): Promise<RunningServer> => {
+  const begun = await serving(model, options);
+  servers.push(begun);
+  return begun;
+};
 const lines: Readonly<Record<string, unknown>>[] = [];
 beforeAll(async () => {
   model = await loadDemo(2);
-  server = await serving(model, { adapterFolder: '/', log: (entry) => lines.push(entry) });
+  server = await begin({ adapterFolder: '/', log: (entry) => lines.push(entry) });
 });
 afterAll(async () => {
-  await server.close();
+  for (const each of servers) await each.close();
   model.dispose();
 });
 
@@ -125,8 +131,8 @@ test('the message says which option allows the page', async () => {
 
 test('preflights of pages elsewhere get no CORS headers', async () => {
   const asks = { 'access-control-request-method': 'POST', 'access-control-request-headers': 'content-type' };
-  const allowing = await serving(model, { cors: 'https://good.example' });
-  const keyed = await serving(model, { cors: 'https://good.example', apiKeys: ['secret'] });
+  const allowing = await begin({ cors: 'https://good.example' });
+  const keyed = await begin({ cors: 'https://good.example', apiKeys: ['secret'] });
   for (const to of [server, allowing, keyed])
     for (const page of foreign) {
       const more = { 'access-control-request-private-network': 'true' };
@@ -142,14 +148,12 @@ test('preflights of pages elsewhere get no CORS headers', async () => {
   expect(headers).toContain('access-control-allow-origin: https://good.example');
   expect(headers).toContain('access-control-allow-headers: content-type');
   expect(headers).not.toContain('private-network');
-  await allowing.close();
-  await keyed.close();
 });
 
 test.each([['https://good.example'], [['http://other.example', 'https://good.example']], ['*']])(
   'cors %j: the page reads answers, and reaches a private network',
   async (cors) => {
-    const allowing = await serving(model, { cors });
+    const allowing = await begin({ cors });
     const page = { origin: 'https://good.example', 'sec-fetch-site': 'cross-site' };
     const type = { 'content-type': 'application/json' };
     const answer = await send(allowing, 'POST /v1/completions', { ...page, ...type }, ask);
@@ -173,7 +177,6 @@ test.each([['https://good.example'], [['http://other.example', 'https://good.exa
       ask,
     );
     expect(evil.status).toBe(cors === '*' ? 200 : 403);
-    await allowing.close();
   },
 );
 
@@ -228,13 +231,12 @@ test('a form that a browser sends without Origin', async () => {
 });
 
 test('a key protects: with it any client is answered, without it none', async () => {
-  const keyed = await serving(model, { apiKeys: ['secret'] });
+  const keyed = await begin({ apiKeys: ['secret'] });
   const page = { origin: 'https://evil.example', 'content-type': 'application/json' };
   expect((await send(keyed, 'POST /v1/completions', page, ask)).status).toBe(401);
   const withKey = { ...page, authorization: 'Bearer secret' };
   const { status, headers } = await send(keyed, 'POST /v1/completions', withKey, ask);
   expect([status, headers.includes('access-control')]).toEqual([200, false]);
-  await keyed.close();
 });
 
 const handled = async (options: Partial<ServeOptions>, path: string, type: string, body: string) => {
