@@ -1,5 +1,4 @@
 import { QuernError } from '@quern/core';
-import { type Paths, withoutPath } from './paths.js';
 
 /** Types of errors, as in OpenAI's API. */
 export type ErrorType =
@@ -73,13 +72,23 @@ const causedByRequest: Readonly<
   UNKNOWN_FORMAT: ['file', 'invalid_audio'],
 };
 
+/** Replaces the paths of this machine that messages may have. */
+export interface HidesPaths {
+  hiddenIn(message: string): string;
+}
+
+const path = /(^|[^\w.~/-])(file:\/\/|[a-z]:[\\/]|\\\\|~?\/)[^\s/]/i;
+
+/** A message that does not come from the request, unless it has an absolute path: the log has it whole. */
+const withoutPath = (message: string): string =>
+  path.test(message) ? 'the server failed; its log has the reason' : message;
+
 /**
  * Any error as one that a client may see. Errors that nobody foresaw tell nothing of the inside, and no error a path of
  * this machine.
- * @param paths those that messages may have
  * @param input the field with the prompt or the texts
  */
-export function toApiError(error: unknown, paths: Paths, input = 'messages'): ApiError {
+export function toApiError(error: unknown, paths: HidesPaths, input = 'messages'): ApiError {
   if (error instanceof ApiError) return error;
   if (!(error instanceof QuernError)) return new ApiError(500, 'internal error', null, 'internal_error');
   if (error.code === 'BUSY') return new ApiError(429, error.message, null, 'queue_full');

@@ -1,9 +1,10 @@
 import { dirname, parse, resolve, sep } from 'node:path';
+import type { HidesPaths } from './errors.js';
 import { generators } from './models.js';
 import type { HandlerOptions } from './options.js';
 
 /** Paths of this machine that errors may name: clients see models and adapters by their names. */
-export class Paths {
+export class Paths implements HidesPaths {
   constructor(private readonly options: Pick<HandlerOptions, 'models' | 'adapterFolder'>) {}
 
   /** The message with names in place of the files of models and adapters, and without their folders. */
@@ -26,9 +27,3 @@ export class Paths {
       .reduce((text, [path, name]) => text.replaceAll(path, name), message);
   }
 }
-
-const path = /(^|[^\w.~/-])(file:\/\/|[a-z]:[\\/]|\\\\|~?\/)[^\s/]/i;
-
-/** A message that does not come from the request, unless it has an absolute path: the log has it whole. */
-export const withoutPath = (message: string): string =>
-  path.test(message) ? 'the server failed; its log has the reason' : message;

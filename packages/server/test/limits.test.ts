@@ -74,7 +74,7 @@ test('a closing server ends running requests and refuses new ones', async () => 
 async function halfSent(server: RunningServer): Promise<{ socket: Socket; rest: string }> {
   const body = JSON.stringify({ prompt: 'Once', max_tokens: 3, temperature: 0 });
   const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
-  const head = ['POST /v1/completions HTTP/1.1', 'host: x', 'content-type: application/json'];
+  const head = ['POST /v1/completions HTTP/1.1', 'host: localhost', 'content-type: application/json'];
   socket.write(`${[...head, `content-length: ${body.length}`].join('\r\n')}\r\n\r\n${body.slice(0, 9)}`);
   await until(() => server.running === 1);
   return { socket, rest: body.slice(9) };
