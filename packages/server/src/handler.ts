@@ -19,6 +19,7 @@ import { completions } from './routes/completions.js';
 import { embeddings } from './routes/embeddings.js';
 import { anthropicError, countTokens, messages } from './routes/messages.js';
 import { listModels, showModel } from './routes/models.js';
+import { addOllamaRoutes, ollamaError, ollamaRoutes } from './routes/ollama/index.js';
 import { pageFile } from './routes/page.js';
 import { rerank } from './routes/rerank.js';
 import { responses } from './routes/responses.js';
@@ -38,6 +39,7 @@ const routes: Readonly<Record<string, Route>> = {
   '/v1/rerank': rerank,
   '/tokenize': tokenize,
   '/detokenize': detokenize,
+  ...ollamaRoutes,
 };
 
 /** The field with the prompt or the texts, where it is not `messages`. */
@@ -130,6 +132,7 @@ function appOf(context: ServerContext, calls: Calls, paths: Paths, listensOn: st
   });
   app.get('/v1/models', () => listModels(context));
   app.get('/v1/models/*', (c) => showModel(c, context));
+  addOllamaRoutes(app, context);
   const { bodyBytes = defaults.bodyBytes, audioBytes = defaults.audioBytes } = options;
   for (const [path, route] of Object.entries(routes))
     app.post(path, answerBy(route, context, calls, bodyBytes));
@@ -137,7 +140,7 @@ function appOf(context: ServerContext, calls: Calls, paths: Paths, listensOn: st
     app.post(path, answerBy(route, context, calls, bodyBytes));
   for (const [path, route] of Object.entries(audioRoutes))
     app.post(path, answerBy(route, context, calls, audioBytes));
-  app.notFound((c) => respond(notFound(c)));
+  app.notFound((c) => respond(notFound(c), c.req.path));
   app.onError((error, c) => respond(toApiError(error, paths), c.req.path));
   return app;
 }
@@ -194,11 +197,16 @@ const headerOf = ({ notices, ignored }: RoutedCall): string =>
     .slice(0, mostHeader)
     .replace(/[^ -~]/g, '?');
 
-/** Anthropic's route has errors of its own form. */
-const respond = (error: ApiError, path = ''): Response => {
-  const body = path.startsWith('/v1/messages') ? anthropicError(error) : error.body;
+/** The routes of Anthropic and Ollama have errors of their own form. */
+const respond = (error: ApiError, path: string): Response => {
+  const body = bodyOf(error, path);
   return Response.json(body, { status: error.status, headers: error.headers });
 };
+
+function bodyOf(error: ApiError, path: string): object {
+  if (path.startsWith('/v1/messages')) return anthropicError(error);
+  return path.startsWith('/api/') ? ollamaError(error) : error.body;
+}
 
 function notFound(c: Context): ApiError {
   const known = [...Object.keys(routes), ...Object.keys(audioRoutes), '/v1/models', '/health', '/metrics'];

@@ -54,7 +54,7 @@ export function modelFor<Kind extends ModelKindName>(
   name: string | undefined,
 ): NamedModel<Kind> {
   const fitting = Object.keys(models).filter((each) => kindOf(models[each]!) === kind);
-  const chosen = name ?? (fitting.length === 1 ? fitting[0]! : undefined);
+  const chosen = name === undefined ? onlyOne(fitting) : servedName(models, name);
   if (chosen === undefined)
     throw new ApiError(400, `name a model: there are ${fitting.join(', ') || 'none'}`, 'model', 'missing');
   const model = Object.hasOwn(models, chosen) ? models[chosen] : undefined;
@@ -71,6 +71,17 @@ export function modelFor<Kind extends ModelKindName>(
       'wrong_kind',
     );
   return { name: chosen, model: model as Kinds[Kind] };
+}
+
+const onlyOne = <T>(values: readonly T[]): T | undefined => (values.length === 1 ? values[0] : undefined);
+
+const tag = ':latest';
+
+/** The name of a model or adapter with or without Ollama's `:latest`, which mean the same. */
+export function servedName(models: ServedModels, name: string): string {
+  const other = name.endsWith(tag) ? name.slice(0, -tag.length) : name + tag;
+  const isKnown = (each: string) => Object.hasOwn(models, each) || adaptedModel(models, each) !== undefined;
+  return !isKnown(name) && isKnown(other) ? other : name;
 }
 
 /** The models that generate, by name. */

@@ -1,7 +1,7 @@
 import { checkArgument, checkOptions, type Rule, rules, type Schema } from '@quern/core';
 import { Converter, concat, Text, type Value } from '../jinja/index.js';
 import type { EncodeOptions, Tokenizer } from '../tokenizer/index.js';
-import { opensThinking } from './answer/call-formats.js';
+import { callFormatOf, knowsThinking, opensThinking, thinkingVariable } from './answer/call-formats.js';
 import { BUILTIN_TEMPLATES, type BuiltinTemplate } from './builtin-templates.js';
 import { Capabilities } from './capabilities.js';
 import { adaptMessages, needParts } from './content.js';
@@ -116,6 +116,17 @@ export class ChatTemplate {
     checkArgument('ChatTemplate', 'source', source, rules.text, badArgument);
     checkOptions('ChatTemplate', tokens, templateTokensSchema, badOption);
     return new ChatTemplate(source, parse(source), tokens);
+  }
+
+  /** Whether the template writes tools, and the form of their calls is known. */
+  get takesTools(): boolean {
+    return callFormatOf(this.source) !== undefined && this.capabilities.takesTools();
+  }
+
+  /** Whether the model thinks before it answers: 'optional' as `thinking` of `ChatOptions` says. */
+  get thinking(): 'never' | 'always' | 'optional' {
+    if (thinkingVariable(this.source) !== undefined) return 'optional';
+    return knowsThinking(this.source) ? 'always' : 'never';
   }
 
   /** One of `builtinTemplates`. @throws ChatTemplateError UNKNOWN_BUILTIN, BAD_ARGUMENT, BAD_OPTION */

@@ -1,7 +1,14 @@
 import { JsonNumber } from '@quern/runtime';
 
 /** Fields whose objects are shown to the model or to the client again: their numbers keep all digits. */
-const shown: ReadonlySet<string> = new Set(['parameters', 'input_schema', 'schema', 'chat_template_kwargs']);
+const shown: ReadonlySet<string> = new Set([
+  'parameters',
+  'input_schema',
+  'schema',
+  'chat_template_kwargs',
+  'arguments', // Ollama's, as objects
+  'format', // Ollama's: a schema
+]);
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof JsonNumber);

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { type ChatOptions, type GenerationResult, parseJson } from '@quern/runtime';
+import type { ChatOptions, GenerationResult } from '@quern/runtime';
 import { begun } from '../chat/begun.js';
 import { type Block, blocksOf, wholeAnswer } from '../chat/blocks.js';
+import { argumentsOf } from '../chat/call-arguments.js';
 import { answer, type TurnEvent, turn } from '../chat/turn.js';
 import type { Call, ServerContext } from '../context.js';
 import type { ApiError } from '../errors.js';
@@ -94,16 +95,7 @@ function stopOf({ reason, stop }: GenerationResult, blocks: readonly Block[]) {
 function show({ kind, id, name, text }: Block) {
   if (kind === 'text') return { type: 'text', text };
   if (kind === 'thinking') return { type: 'thinking', thinking: text, signature: '' };
-  return { type: 'tool_use', id, name, input: text === '' ? {} : inputOf(text) };
-}
-
-/** The arguments of a call. Those that were cut, or are no JSON: as text, where Anthropic's documentation puts it. */
-function inputOf(text: string): unknown {
-  try {
-    return parseJson(text);
-  } catch {
-    return { INVALID_JSON: text };
-  }
+  return { type: 'tool_use', id, name, input: argumentsOf(text) };
 }
 
 function delta({ kind }: Block, text: string) {

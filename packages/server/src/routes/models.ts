@@ -1,7 +1,7 @@
 import type { Model } from '@quern/runtime';
 import type { Context } from 'hono';
 import type { ServerContext } from '../context.js';
-import { generators, kindOf, modelFor, type ServedModel } from '../models.js';
+import { generators, kindOf, modelFor, type ServedModel, servedName } from '../models.js';
 
 const created = Math.floor(Date.now() / 1000);
 
@@ -40,8 +40,8 @@ function decoded(text: string): string {
 
 /** GET /v1/models/:name */
 export function showModel(context: Context, { options }: ServerContext): Response {
-  const name = decoded(context.req.path.slice('/v1/models/'.length));
   const { models } = options;
+  const name = servedName(models, decoded(context.req.path.slice('/v1/models/'.length)));
   if (Object.hasOwn(models, name)) return Response.json(describe(name, models[name]!));
   modelFor(models, 'generation', name); // throws 404
   const adapters = generators(models).flatMap(adaptersOf);

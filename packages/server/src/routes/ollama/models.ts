@@ -1,0 +1,227 @@
+import { createHash } from 'node:crypto';
+import { stat } from 'node:fs/promises';
+import { describeFile, type Embedder, type FileDescription, type Model, mixes } from '@quern/runtime';
+import type { Call, ServerContext } from '../../context.js';
+import { kindOf, type ServedModels, servedName } from '../../models.js';
+import { ollamaPullRequest, ollamaShowRequest } from '../../requests/ollama.js';
+import { parse, readJson } from '../../requests/parse.js';
+import { line, lineStream, modelsAreFixed, notFound } from './form.js';
+
+/** A model that clients of Ollama can use. */
+interface Entry {
+  readonly name: string;
+  readonly model: Model | Embedder;
+  /** The model of an adapter. */
+  readonly parent?: string;
+}
+
+/** Models and adapters that write or embed texts. */
+const entriesOf = (models: ServedModels): readonly Entry[] =>
+  Object.entries(models).flatMap(([name, model]): Entry[] => {
+    if (kindOf(model) === 'speech') return [];
+    const own = { name, model: model as Model | Embedder };
+    const adapters = 'adapters' in model ? model.adapters : [];
+    return [own, ...adapters.map((each) => ({ ...own, name: each.name, parent: name }))];
+  });
+
+/** Ollama's names always have a tag. */
+const tagged = (name: string): string => (/:[^/]*$/.test(name) ? name : `${name}:latest`);
+
+/** What a model's file says. */
+interface FileFacts {
+  readonly path: string;
+  readonly kind: string;
+  readonly bytes: number;
+  readonly parameters: number;
+  /** The name of the file's mix; without one, the format of most bytes. */
+  readonly level: string;
+  readonly modified: Date;
+}
+
+const known = new WeakMap<Model | Embedder, Promise<FileFacts>>();
+
+/** Reads the header of a model's file once. */
+function factsOf(model: Model | Embedder): Promise<FileFacts> {
+  const found = known.get(model) ?? readFacts(model).catch(() => withoutFile(model));
+  known.set(model, found);
+  return found;
+}
+
+async function readFacts(model: Model | Embedder): Promise<FileFacts> {
+  const described = await describeFile(model.path);
+  return {
+    path: described.path,
+    kind: described.kind,
+    bytes: described.byteLength,
+    parameters: described.model?.parameters ?? 0,
+    level: levelOf(described).toUpperCase(),
+    modified: (await stat(described.path)).mtime,
+  };
+}
+
+/** A loaded model whose file is gone or cannot be read any more. */
+const withoutFile = (model: Model | Embedder): FileFacts => ({
+  path: model.path,
+  kind: 'unknown',
+  bytes: 'weightBytes' in model ? model.weightBytes : 0,
+  parameters: 0,
+  level: 'unknown',
+  modified: new Date(),
+});
+
+function levelOf({ metadata, formats }: FileDescription): string {
+  const type = metadata['general.file_type'];
+  const mix = Object.entries(mixes).find(
+    ([, { fileType }]) => type !== undefined && fileType === Number(type),
+  );
+  return mix?.[0] ?? formats[0]?.format ?? 'unknown';
+}
+
+/** GET /api/tags */
+export async function tags({ options }: ServerContext): Promise<Response> {
+  const models = await Promise.all(entriesOf(options.models).map(listed));
+  return Response.json({ models });
+}
+
+async function listed(entry: Entry) {
+  const facts = await factsOf(entry.model);
+  const name = tagged(entry.name);
+  return {
+    name,
+    model: name,
+    modified_at: facts.modified.toISOString(),
+    size: facts.bytes,
+    digest: digestOf(entry, facts),
+    details: detailsOf(entry, facts),
+    capabilities: capabilitiesOf(entry.model),
+  };
+}
+
+/** Differs where another file, or the same file changed, is served; not a digest of its bytes, which takes minutes. */
+const digestOf = ({ name, parent }: Entry, { path, bytes, modified }: FileFacts) =>
+  createHash('sha256')
+    .update(JSON.stringify([path, bytes, modified, parent === undefined ? '' : name]))
+    .digest('hex');
+
+const detailsOf = ({ model, parent = '' }: Entry, { kind, parameters, level }: FileFacts) => ({
+  parent_model: parent && tagged(parent),
+  format: kind,
+  family: model.architecture,
+  families: [model.architecture],
+  parameter_size: inWords(parameters),
+  quantization_level: level,
+  context_length: contextOf(model),
+  embedding_length: model.config.width,
+});
+
+const units = [
+  [1e9, 'B'],
+  [1e6, 'M'],
+  [1e3, 'K'],
+] as const;
+
+/** As in '8.0B'. */
+function inWords(count: number): string {
+  const unit = units.find(([size]) => count >= size);
+  return unit ? `${(count / unit[0]).toFixed(1)}${unit[1]}` : String(count);
+}
+
+/** Most tokens of a request. */
+const contextOf = (model: Model | Embedder): number => ('context' in model ? model.context : model.maxTokens);
+
+function capabilitiesOf(model: Model | Embedder): readonly string[] {
+  if (!('generate' in model)) return ['embedding'];
+  const { takesTools, thinking = 'never' } = model.chatTemplate ?? {};
+  return ['completion', ...(takesTools ? ['tools'] : []), ...(thinking === 'never' ? [] : ['thinking'])];
+}
+
+/** POST /api/show */
+export async function show(request: Request, { options }: ServerContext, call: Call): Promise<Response> {
+  const body = parse(ollamaShowRequest, await readJson(request), call);
+  const asked = body.model ?? body.name;
+  const entry = entryOf(options.models, asked);
+  const facts = await factsOf(entry.model);
+  return Response.json({
+    modelfile: `FROM ${tagged(entry.name)}\nPARAMETER num_ctx ${contextOf(entry.model)}\n`,
+    parameters: `${'num_ctx'.padEnd(30)} ${contextOf(entry.model)}`,
+    template: ('chatTemplate' in entry.model && entry.model.chatTemplate?.source) || '',
+    details: detailsOf(entry, facts),
+    model_info: infoOf(asked ?? entry.name, entry.model, facts),
+    capabilities: capabilitiesOf(entry.model),
+    modified_at: facts.modified.toISOString(),
+  });
+}
+
+/** @throws ApiError 404 */
+function entryOf(models: ServedModels, asked: string | undefined): Entry {
+  const entries = entriesOf(models);
+  if (asked === undefined && entries.length === 1) return entries[0]!;
+  const name = servedName(models, asked ?? '');
+  const entry = entries.find((each) => each.name === name);
+  if (!entry) throw notFound(asked);
+  return entry;
+}
+
+/** Sizes under GGUF's names. The context is that of the server: clients cut prompts to it. */
+function infoOf(name: string, model: Model | Embedder, { parameters }: FileFacts) {
+  const { architecture, config } = model;
+  return {
+    'general.architecture': architecture,
+    'general.basename': name,
+    'general.parameter_count': parameters,
+    [`${architecture}.context_length`]: contextOf(model),
+    [`${architecture}.embedding_length`]: config.width,
+    [`${architecture}.block_count`]: config.layers,
+    [`${architecture}.feed_forward_length`]: config.feedForward,
+    [`${architecture}.attention.head_count`]: config.heads,
+    [`${architecture}.attention.head_count_kv`]: 'kvHeads' in config ? config.kvHeads : config.heads,
+    [`${architecture}.vocab_size`]: config.vocabulary,
+  };
+}
+
+/** When a model is unloaded: never while the server runs. Ollama's `keep_alive: -1` gives a year of this kind. */
+const never = '2318-01-01T00:00:00Z';
+
+/** GET /api/ps */
+export async function running({ options }: ServerContext): Promise<Response> {
+  const models = await Promise.all(entriesOf(options.models).map(loadedModel));
+  return Response.json({ models });
+}
+
+async function loadedModel(entry: Entry) {
+  const { capabilities: _, modified_at: __, ...about } = await listed(entry);
+  const size = bytesOf(entry.model) ?? about.size;
+  return {
+    ...about,
+    size,
+    size_vram: entry.model.profile.kind === 'gpu' ? size : 0,
+    expires_at: never,
+    context_length: contextOf(entry.model),
+  };
+}
+
+/** Planned bytes of a generating model: weights, cache and activations. */
+function bytesOf(model: Model | Embedder): number | undefined {
+  if (!('plan' in model)) return undefined;
+  const { weights, cache, activations } = model.plan.memory;
+  return weights + cache + activations;
+}
+
+/** POST /api/pull: a model that is served is there. */
+export async function pull(request: Request, { options }: ServerContext, call: Call): Promise<Response> {
+  const body = parse(ollamaPullRequest, await readJson(request), call);
+  const asked = body.model ?? body.name ?? '';
+  const names = entriesOf(options.models).map(({ name }) => name);
+  if (!names.includes(servedName(options.models, asked)))
+    throw modelsAreFixed(
+      404,
+      `there is no model "${asked}" to pull; there are ${names.join(', ') || 'none'}`,
+    );
+  if (body.stream === false) return Response.json({ status: 'success' });
+  return lineStream(pulled(), call);
+}
+
+async function* pulled(): AsyncGenerator<string> {
+  for (const status of ['pulling manifest', 'verifying sha256 digest', 'writing manifest', 'success'])
+    yield line({ status });
+}
