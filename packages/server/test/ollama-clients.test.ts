@@ -10,21 +10,29 @@ import {
   loadEmbedder,
   loadModel,
   makeSyntheticEncoder,
+  stringifyJson,
 } from '@quern/runtime';
 import { type ChatResponse, Ollama, type Tool } from 'ollama';
 import { writeScriptedModel } from '../../runtime/test/scripted-model.js';
 import { type RunningServer, serve } from '../src/index.js';
+import { writeDemoAdapter } from './demo-adapter.js';
 import { json, loadDemo, post, until } from './serving.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'quern-ollama-'));
+/** Not a number of JavaScript's. */
+const digits = '1234567890123456789';
 const pieces = [
   '<tool_call>',
   '{"name": "weather"',
   ', "arguments": ',
-  '{"city": "Rome"}',
+  '{"city": "Rome"',
+  `, "id": ${digits}}`,
   '}',
   '</tool_call>',
 ];
+
+/** The arguments of the call, as JavaScript reads them. */
+const given = { city: 'Rome', id: Number(digits) };
 
 let demo: Model;
 let caller: Model;
@@ -105,12 +113,29 @@ describe('ollama-js', () => {
     },
   ];
 
+  test('calls keep the digits of their numbers; those that are cut are given as text', async () => {
+    const ask = { model: 'caller', messages: [{ role: 'user', content: 'Rome?' }], tools };
+    const send = async (body: object) =>
+      (await post(`${server.url}/api/chat`, { ...ask, ...body }, authorization)).text();
+    expect(await send({ options: { temperature: 0 } })).toContain(`"id":${digits}`);
+    const cut = JSON.parse(await send({ options: { temperature: 0, num_predict: 4 }, stream: false }));
+    expect(cut).toMatchObject({
+      done_reason: 'length',
+      message: {
+        tool_calls: [{ function: { arguments: { INVALID_JSON: expect.stringContaining('Rome') } } }],
+      },
+    });
+    const history = `{"model": "caller", "messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "weather", "arguments": {"id": ${digits}}}}]}], "stream": false}`;
+    await (await post(`${server.url}/api/chat`, history, authorization)).text();
+    expect(stringifyJson(seen.at(-1))).toContain(`"id":${digits}`);
+  });
+
   test('two rounds with a call, whole and streamed', async () => {
     const ask = { model: 'caller', messages: [{ role: 'user', content: 'Rome?' }], tools, options };
     const first = await client().chat({ ...ask, options: { temperature: 0 } });
     expect(first.done_reason).toBe('stop');
     expect(first.message.tool_calls).toEqual([
-      { id: expect.any(String), function: { index: 0, name: 'weather', arguments: { city: 'Rome' } } },
+      { id: expect.any(String), function: { index: 0, name: 'weather', arguments: given } },
     ]);
     const messages = [
       ...ask.messages,
@@ -126,14 +151,14 @@ describe('ollama-js', () => {
     }))
       parts.push(part);
     const calls = parts.flatMap(({ message }) => message.tool_calls ?? []);
-    expect(calls).toMatchObject([{ function: { index: 0, name: 'weather', arguments: { city: 'Rome' } } }]);
+    expect(calls).toMatchObject([{ function: { index: 0, name: 'weather', arguments: given } }]);
     const { id } = first.message.tool_calls![0] as unknown as { id: string };
     expect(seen.at(-1)).toEqual([
       { role: 'user', content: 'Rome?' },
       {
         role: 'assistant',
         content: '',
-        tool_calls: [{ id, type: 'function', function: { name: 'weather', arguments: { city: 'Rome' } } }],
+        tool_calls: [{ id, type: 'function', function: { name: 'weather', arguments: given } }],
       },
       { role: 'tool', content: 'sunny', name: 'weather', tool_call_id: id },
     ]);
@@ -192,6 +217,11 @@ describe('ollama-js', () => {
     expect((await client().embed({ model: 'encoder', input: long })).prompt_eval_count).toBe(
       encoder.maxTokens,
     );
+    const cut = { model: 'encoder', input: [long, 'mill'] };
+    const response = await post(`${server.url}/api/embed`, cut, authorization);
+    expect(response.headers.get('x-quern-notice')).toBe(`texts cut off at ${encoder.maxTokens} tokens: 1`);
+    const wide = client().embed({ model: 'encoder', input: 'mill', dimensions: 9999 });
+    await expect(wide).rejects.toMatchObject({ status_code: 400 });
     await expect(client().embed({ model: 'encoder', input: long, truncate: false })).rejects.toMatchObject({
       status_code: 400,
       message: expect.stringContaining(String(encoder.maxTokens)),
@@ -227,6 +257,17 @@ describe('ollama-js', () => {
     expect([lines[0], lines.at(-1)]).toEqual(['pulling manifest', 'success']);
     const { version } = await client().version();
     expect(version).toMatch(/^\d+\.\d+\.\d+$/);
+  });
+
+  test('an adapter is a model', async () => {
+    await demo.loadAdapter('poet', writeDemoAdapter(join(folder, 'poet'), demo));
+    const { models } = await client().list();
+    const poet = models.find(({ name }) => name === 'poet:latest')!;
+    expect(poet.details.parent_model).toBe('demo:latest');
+    const { message } = await client().chat({ model: 'poet:latest', messages: question, options });
+    const adapted = { ...plain, maxTokens: 12, adapters: 'poet' };
+    expect(message.content).toBe((await demo.chat(question, adapted).result).text);
+    await demo.unloadAdapter('poet');
   });
 
   test('an abort in mid-stream ends the generation', async () => {
@@ -291,7 +332,7 @@ describe('LangChain', () => {
       { type: 'function', function: { name: 'weather', description: 'The weather', parameters: schema } },
     ]);
     const { tool_calls } = await bound.invoke('Rome?');
-    expect(tool_calls).toMatchObject([{ name: 'weather', args: { city: 'Rome' } }]);
+    expect(tool_calls).toMatchObject([{ name: 'weather', args: given }]);
   });
 
   test('OllamaEmbeddings', async () => {

@@ -2,6 +2,7 @@
 import { type ChatOptions, loadModel, type Model } from '@quern/runtime';
 import { writeScriptedModel } from '../../runtime/test/scripted-model.js';
 import { type RunningServer, serve } from '../src/index.js';
+import { ollamaChatRequest, ollamaMessages } from '../src/requests/ollama.js';
 import { Gate, gated } from './gated.js';
 import { json, loadDemo, post } from './serving.js';
 
@@ -409,7 +410,37 @@ test('errors of routes have Ollama’s form', async () => {
   expect(blob.status).toBe(404);
 });
 
-test('numbers of schemas and arguments keep their digits', async () => {
+describe('results of calls', () => {
+  const called = (...names: string[]) => ({
+    role: 'assistant' as const,
+    content: '',
+    tool_calls: names.map((name) => ({ function: { name, arguments: {} } })),
+  });
+  const result = (more: object) => ({ role: 'tool' as const, content: 'ok', ...more });
+  const idsOf = (...given: object[]) => {
+    const { messages } = ollamaChatRequest.parse({ messages: given });
+    return ollamaMessages({ messages }).map((message) =>
+      'tool_calls' in message ? message.tool_calls!.map(({ id }) => id) : message.tool_call_id,
+    );
+  };
+
+  test('belong to the first open call of their tool; ids are those of Mistral’s form', () => {
+    const ids = ['call00000', 'call00001', 'call00002'];
+    const [a, b, c] = ids;
+    const results = [{ tool_name: 'g' }, { name: 'f' }, { tool_name: 'f' }].map(result);
+    expect(idsOf(called('f', 'g', 'f'), ...results)).toEqual([ids, b, a, c]);
+    expect(idsOf(called('f', 'g'), result({}), result({}))).toEqual([[a, b], a, b]);
+    expect(idsOf(called('f'), result({}), called('f'), result({}))).toEqual([[a], a, [b], b]);
+  });
+
+  test('ids of the client stay', () => {
+    const one = called('f');
+    const own = { ...one, tool_calls: [{ id: 'x', ...one.tool_calls[0] }] };
+    expect(idsOf(own, result({ tool_call_id: 'x' }), result({}))).toEqual([['x'], 'x', undefined]);
+  });
+});
+
+test('numbers of schemas keep their digits', async () => {
   const big = '1234567890123456789';
   const body = `{"model": "demo", "stream": false, "format": {"enum": [${big}]}, "messages": [{"role": "user", "content": "Go"}]}`;
   const { message } = await json(await post(`${server.url}/api/chat`, body));

@@ -8,6 +8,20 @@ const conversation = [
 ];
 const tokens = { bosToken: '<s>', eosToken: '</s>' };
 
+test('what a template says of tools and thoughts', () => {
+  const of = (source: string) => {
+    const { takesTools, thinking } = ChatTemplate.from(source);
+    return [takesTools, thinking];
+  };
+  const text = '{{ messages[0].content }}';
+  expect(of(text)).toEqual([false, 'never']);
+  expect(of(`${text}{{ tools | tojson }}`)).toEqual([false, 'never']); // calls of an unknown form
+  expect(of(`${text}{# <tool_call> #}`)).toEqual([false, 'never']);
+  expect(of(`${text}{{ tools | tojson }}{# <tool_call> #}`)).toEqual([true, 'never']);
+  expect(of(`${text}<think>`)).toEqual([false, 'always']);
+  expect(of(`${text}{% if enable_thinking %}<think>{% endif %}`)).toEqual([false, 'optional']);
+});
+
 describe('builtin templates', () => {
   test('chatml', () => {
     expect(ChatTemplate.builtin('chatml').render(conversation)).toBe(
