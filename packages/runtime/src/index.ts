@@ -130,6 +130,7 @@ export {
 export type { AdapterChoice, AdapterChoices, LoadedAdapter } from './model/adapters.js';
 export { loadModel } from './model/load-model.js';
 export type { BackendChoice, LoadOptions } from './model/load-options.js';
+export type { LoadedFile } from './model/loaded-file.js';
 export type { ModelLocator } from './model/locate-model.js';
 export type { LogitsOptions } from './model/logits-options.js';
 export { Model } from './model/model.js';

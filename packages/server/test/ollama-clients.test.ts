@@ -6,6 +6,7 @@ import { ChatOllama, OllamaEmbeddings } from '@langchain/ollama';
 import type { Model } from '@quern/runtime';
 import {
   type ChatMessage,
+  describeFile,
   type Embedder,
   loadEmbedder,
   loadModel,
@@ -195,7 +196,7 @@ describe('ollama-js', () => {
     });
     expect([1, 2]).toContain(JSON.parse(message.content).a);
     const free = await client().generate({ model: 'demo', prompt: 'Go', format: 'json', options });
-    expect(free.response.trimStart()[0]).toBe('{');
+    expect(free.response?.trimStart()[0]).toBe('{');
   });
 
   test('embed: the numbers of the runtime, some of them, texts that are too long', async () => {
@@ -237,9 +238,11 @@ describe('ollama-js', () => {
       model: 'demo:latest',
       size: expect.any(Number),
       digest: expect.stringMatching(/^[\da-f]{64}$/),
-      details: { format: 'gguf', family: 'llama', families: ['llama'] },
+      details: { format: 'gguf', family: 'llama', families: ['llama'], parameter_size: '2.4M' },
     });
     expect(new Set(models.map(({ digest }) => digest)).size).toBe(3);
+    const described = await describeFile(caller.path);
+    expect(models[1]!.size).toBe(described.byteLength);
     const shown = await client().show({ model: 'caller' });
     expect(shown).toMatchObject({
       capabilities: ['completion', 'tools'],

@@ -321,7 +321,7 @@ describe('while nothing is generated', () => {
 });
 
 describe('wrong types', () => {
-  const cases: readonly (readonly [path: string, field: string, value: unknown, named?: string])[] = [
+  const given: readonly (readonly [path: string, field: string, value: unknown, named?: string])[] = [
     ['/api/chat', 'model', 1],
     ['/api/chat', 'messages', 'Hi'],
     ['/api/chat', 'messages', [{ role: 'robot', content: '' }], 'messages.0.role'],
@@ -387,7 +387,9 @@ describe('wrong types', () => {
     }).map(([name, value]) => ['/api/chat', 'options', { [name]: value }, `options.${name}`] as const),
   ];
 
-  test.each(cases)('%s %s: %j', async (path, field, value, named = field) => {
+  const cases = given.map(([path, field, value, named = field]) => ({ path, field, value, named }));
+
+  test.each(cases)('$path $named: $value', async ({ path, field, value, named }) => {
     const rest = path === '/api/chat' ? { messages } : {};
     const error = await refused(path, { model: 'demo', ...rest, [field]: value });
     expect(error.slice(0, 4)).toBe('400 ');

@@ -8,6 +8,7 @@ import {
 } from '@quern/core';
 import type { EmbedBackend, EncoderConfig } from '@quern/models';
 import { badArgument, badOption, needWhole, RuntimeError } from '../error.js';
+import type { LoadedFile } from '../model/loaded-file.js';
 import type { DecodeOptions, EncodeOptions, Tokenizer } from '../tokenizer/index.js';
 import { whileLive } from '../while-live.js';
 import {
@@ -94,6 +95,7 @@ export interface Ranking {
 /** Parts of an Embedder, which owns all of them. */
 export interface EmbedderParts {
   readonly path: string;
+  readonly file: LoadedFile;
   readonly architecture: string;
   readonly config: EncoderConfig;
   readonly prompts: Readonly<Record<string, string>>;
@@ -130,6 +132,8 @@ function needTexts(texts: readonly EmbedInput[], { prompt, prefix = '' }: EmbedO
 export class Embedder {
   /** The file or folder of the model. */
   readonly path: string;
+  /** What the file holds. */
+  readonly file: LoadedFile;
   readonly architecture: string;
   readonly config: EncoderConfig;
   /** Text written before a text, by kind ('query', 'document', …), from the model's files. */
@@ -149,6 +153,7 @@ export class Embedder {
 
   constructor(private readonly parts: EmbedderParts) {
     this.path = parts.path;
+    this.file = parts.file;
     this.architecture = parts.architecture;
     this.config = parts.config;
     this.prompts = parts.prompts;

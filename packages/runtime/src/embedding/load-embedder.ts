@@ -17,6 +17,7 @@ import {
   oneBackendSchema,
 } from '../model/load-options.js';
 import { loadTokenizer } from '../model/load-text.js';
+import { loadedFile } from '../model/loaded-file.js';
 import { locateModel, type ModelLocator } from '../model/locate-model.js';
 import { openEncoderFile } from '../model/open-file.js';
 import { needNotAborted } from '../need-not-aborted.js';
@@ -65,6 +66,7 @@ export async function loadEmbedder(pathOrId: ModelLocator, options: EmbedderOpti
     const model = await loadEncoder(file, backend, loadingOf(options), changesOf(options));
     return new Embedder({
       path: file.path,
+      file: loadedFile(file, describeEncoder(file)),
       architecture: model.architecture,
       config: model.config,
       prompts: file.prompts,

@@ -1,11 +1,12 @@
 import { type KvCache, need, yieldToEventLoop } from '@quern/core';
-import { type LanguageModel, loadLanguageModel, type ModelFile } from '@quern/models';
+import { describeModel, type LanguageModel, loadLanguageModel, type ModelFile } from '@quern/models';
 import { Engine } from '../engine/engine.js';
 import { needNotAborted } from '../need-not-aborted.js';
 import { Adapters } from './adapters.js';
 import { type ChosenBackends, chooseBackends } from './choose-backends.js';
 import { type LoadOptions, type ResolvedLoadOptions, resolveLoadOptions } from './load-options.js';
 import { loadChatTemplate, loadTokenizer } from './load-text.js';
+import { loadedFile } from './loaded-file.js';
 import { locateModel, type ModelLocator } from './locate-model.js';
 import { Model } from './model.js';
 import { openCache } from './open-cache.js';
@@ -36,6 +37,7 @@ export async function loadModel(pathOrId: ModelLocator, options: LoadOptions = {
     const { plan, owned } = chosen;
     const parts = {
       path: file.path,
+      file: loadedFile(file, describeModel(file)),
       tokenizer,
       chatTemplate,
       plan,

@@ -34,6 +34,7 @@ import type { DecodeOptions, EncodeOptions, Tokenizer } from '../tokenizer/index
 import { whileLive } from '../while-live.js';
 import type { Adapters, LoadedAdapter } from './adapters.js';
 import { type ChatModel, chatSource, chosenTools } from './chat-source.js';
+import type { LoadedFile } from './loaded-file.js';
 import { type LogitsOptions, logitsSchema } from './logits-options.js';
 import {
   chatPrompt,
@@ -52,6 +53,7 @@ const chatTokensSchema = { ...encodeChatSchema, tools: toolSchema.tools };
 /** The parts of a loaded model. */
 export interface ModelParts {
   readonly path: string;
+  readonly file: LoadedFile;
   readonly weights: LanguageModel;
   readonly tokenizer: Tokenizer | undefined;
   readonly chatTemplate: ChatTemplate | undefined;
@@ -72,6 +74,8 @@ export interface ModelParts {
 export class Model {
   /** The file or folder of the model. */
   readonly path: string;
+  /** What the file holds. */
+  readonly file: LoadedFile;
   readonly architecture: string;
   readonly config: DecoderConfig;
   /** Undefined where the file has no vocabulary: prompts are then token ids. */
@@ -90,6 +94,7 @@ export class Model {
   constructor(private readonly parts: ModelParts) {
     const { weights } = parts;
     this.path = parts.path;
+    this.file = parts.file;
     this.architecture = weights.architecture;
     this.config = weights.config;
     this.tokenizer = parts.tokenizer;

@@ -8,7 +8,14 @@ import { type Backend, yieldToEventLoop } from '@quern/core';
 import { makeSyntheticEncoder } from '@quern/models';
 import { batchesByLength } from '../../src/embedding/batches.js';
 import { pairedTexts, singleTexts } from '../../src/embedding/encode-texts.js';
-import { type EmbeddedText, type Embedder, loadEmbedder, loadModel, type Progress } from '../../src/index.js';
+import {
+  describeFile,
+  type EmbeddedText,
+  type Embedder,
+  loadEmbedder,
+  loadModel,
+  type Progress,
+} from '../../src/index.js';
 import { countingBackend, hasCpu } from '../backends.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'quern-embedding-'));
@@ -190,6 +197,13 @@ test('one by one: leaving the loop, an abort and dispose end the running steps; 
   await yieldToEventLoop(); // weights are freed in the turn after their last step
   expect(live()).toEqual({ buffers: 0, weights: 0 });
   backend.dispose();
+});
+
+test('the file describes itself', async () => {
+  using embedder = await loadEmbedder(embeds, { backend: 'reference' });
+  const { byteLength, model } = await describeFile(embeds);
+  const { parameters } = model!;
+  expect(embedder.file).toEqual({ kind: 'gguf', parameters, byteLength, format: 'f32' });
 });
 
 test('a cross-encoder orders texts by their logits, equal to the logits of single texts', async () => {

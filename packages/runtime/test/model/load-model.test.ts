@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createBackend, referenceDriver } from '@quern/backend-reference';
 import { type Backend, defineBackend, need } from '@quern/core';
-import { type LoadOptions, loadModel, type Progress } from '../../src/index.js';
+import { describeFile, type LoadOptions, loadModel, type Progress, quantizeModel } from '../../src/index.js';
 import { makeApplication } from '../application.js';
 import { countingBackend, hasCpu } from '../backends.js';
 import { sharedData, testShared } from '../shared-data.js';
@@ -26,8 +26,18 @@ test('the model describes itself', async () => {
   expect(model.config).toMatchObject({ layers: 2, vocabulary: tinyVocabulary });
   expect(model.plan.reasons.length).toBeGreaterThan(0);
   expect(model.loadMs).toBeGreaterThan(0);
+  const { byteLength, formats, model: described } = await describeFile(path);
+  const { parameters } = described!;
+  expect(model.file).toEqual({ kind: 'gguf', parameters, byteLength, format: formats[0]!.format });
   expect([...phases]).toEqual(['backend', 'weights']);
   expect(model.detokenize(model.tokenize('the cat'))).toBe('the cat');
+});
+
+test('the file’s mix has a name', async () => {
+  const quantised = join(mkdtempSync(join(tmpdir(), 'quern-mix-')), 'model.gguf');
+  await quantizeModel(path, quantised, { mix: 'q5_k_m' });
+  using model = await loadModel(quantised, { backend });
+  expect(model.file.format).toBe('q5_k_m');
 });
 
 test.each([undefined, true, false])('mmap: %s reaches the source of every weight', async (mmap) => {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
-import { describeFile, type Embedder, type FileDescription, type Model, mixes } from '@quern/runtime';
+import type { Embedder, Model } from '@quern/runtime';
 import type { Call, ServerContext } from '../../context.js';
 import { kindOf, type ServedModels, servedName } from '../../models.js';
 import { ollamaPullRequest, ollamaShowRequest } from '../../requests/ollama.js';
@@ -27,55 +27,12 @@ const entriesOf = (models: ServedModels): readonly Entry[] =>
 /** Ollama's names always have a tag. */
 const tagged = (name: string): string => (/:[^/]*$/.test(name) ? name : `${name}:latest`);
 
-/** What a model's file says. */
-interface FileFacts {
-  readonly path: string;
-  readonly kind: string;
-  readonly bytes: number;
-  readonly parameters: number;
-  /** The name of the file's mix; without one, the format of most bytes. */
-  readonly level: string;
-  readonly modified: Date;
-}
-
-const known = new WeakMap<Model | Embedder, Promise<FileFacts>>();
-
-/** Reads the header of a model's file once. */
-function factsOf(model: Model | Embedder): Promise<FileFacts> {
-  const found = known.get(model) ?? readFacts(model).catch(() => withoutFile(model));
-  known.set(model, found);
-  return found;
-}
-
-async function readFacts(model: Model | Embedder): Promise<FileFacts> {
-  const described = await describeFile(model.path);
-  return {
-    path: described.path,
-    kind: described.kind,
-    bytes: described.byteLength,
-    parameters: described.model?.parameters ?? 0,
-    level: levelOf(described).toUpperCase(),
-    modified: (await stat(described.path)).mtime,
-  };
-}
-
-/** A loaded model whose file is gone or cannot be read any more. */
-const withoutFile = (model: Model | Embedder): FileFacts => ({
-  path: model.path,
-  kind: 'unknown',
-  bytes: 'weightBytes' in model ? model.weightBytes : 0,
-  parameters: 0,
-  level: 'unknown',
-  modified: new Date(),
-});
-
-function levelOf({ metadata, formats }: FileDescription): string {
-  const type = metadata['general.file_type'];
-  const mix = Object.entries(mixes).find(
-    ([, { fileType }]) => type !== undefined && fileType === Number(type),
+/** When the model's file was written; of a file that is gone, the time of the question. */
+const modifiedAt = ({ path }: Model | Embedder): Promise<string> =>
+  stat(path).then(
+    ({ mtime }) => mtime.toISOString(),
+    () => new Date().toISOString(),
   );
-  return mix?.[0] ?? formats[0]?.format ?? 'unknown';
-}
 
 /** GET /api/tags */
 export async function tags({ options }: ServerContext): Promise<Response> {
@@ -84,32 +41,33 @@ export async function tags({ options }: ServerContext): Promise<Response> {
 }
 
 async function listed(entry: Entry) {
-  const facts = await factsOf(entry.model);
+  const { file } = entry.model;
+  const modified = await modifiedAt(entry.model);
   const name = tagged(entry.name);
   return {
     name,
     model: name,
-    modified_at: facts.modified.toISOString(),
-    size: facts.bytes,
-    digest: digestOf(entry, facts),
-    details: detailsOf(entry, facts),
+    modified_at: modified,
+    size: file.byteLength,
+    digest: digestOf(entry, modified),
+    details: detailsOf(entry),
     capabilities: capabilitiesOf(entry.model),
   };
 }
 
 /** Differs where another file, or the same file changed, is served; not a digest of its bytes, which takes minutes. */
-const digestOf = ({ name, parent }: Entry, { path, bytes, modified }: FileFacts) =>
+const digestOf = ({ name, parent, model: { path, file } }: Entry, modified: string) =>
   createHash('sha256')
-    .update(JSON.stringify([path, bytes, modified, parent === undefined ? '' : name]))
+    .update(JSON.stringify([path, file, modified, parent === undefined ? '' : name]))
     .digest('hex');
 
-const detailsOf = ({ model, parent = '' }: Entry, { kind, parameters, level }: FileFacts) => ({
+const detailsOf = ({ model, parent = '' }: Entry) => ({
   parent_model: parent && tagged(parent),
-  format: kind,
+  format: model.file.kind,
   family: model.architecture,
   families: [model.architecture],
-  parameter_size: inWords(parameters),
-  quantization_level: level,
+  parameter_size: inWords(model.file.parameters),
+  quantization_level: model.file.format.toUpperCase(),
   context_length: contextOf(model),
   embedding_length: model.config.width,
 });
@@ -140,15 +98,14 @@ export async function show(request: Request, { options }: ServerContext, call: C
   const body = parse(ollamaShowRequest, await readJson(request), call);
   const asked = body.model ?? body.name;
   const entry = entryOf(options.models, asked);
-  const facts = await factsOf(entry.model);
   return Response.json({
     modelfile: `FROM ${tagged(entry.name)}\nPARAMETER num_ctx ${contextOf(entry.model)}\n`,
     parameters: `${'num_ctx'.padEnd(30)} ${contextOf(entry.model)}`,
     template: ('chatTemplate' in entry.model && entry.model.chatTemplate?.source) || '',
-    details: detailsOf(entry, facts),
-    model_info: infoOf(asked ?? entry.name, entry.model, facts),
+    details: detailsOf(entry),
+    model_info: infoOf(asked ?? entry.name, entry.model),
     capabilities: capabilitiesOf(entry.model),
-    modified_at: facts.modified.toISOString(),
+    modified_at: await modifiedAt(entry.model),
   });
 }
 
@@ -163,12 +120,12 @@ function entryOf(models: ServedModels, asked: string | undefined): Entry {
 }
 
 /** Sizes under GGUF's names. The context is that of the server: clients cut prompts to it. */
-function infoOf(name: string, model: Model | Embedder, { parameters }: FileFacts) {
+function infoOf(name: string, model: Model | Embedder) {
   const { architecture, config } = model;
   return {
     'general.architecture': architecture,
     'general.basename': name,
-    'general.parameter_count': parameters,
+    'general.parameter_count': model.file.parameters,
     [`${architecture}.context_length`]: contextOf(model),
     [`${architecture}.embedding_length`]: config.width,
     [`${architecture}.block_count`]: config.layers,
