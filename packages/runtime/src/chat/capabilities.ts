@@ -57,6 +57,16 @@ export class Capabilities {
     return this.once(`role ${role}`, () => this.attempt(chatWith(role, PROBE))?.includes(PROBE) === true);
   }
 
+  /** Whether system messages are rendered beside a first one: several before the chat, or later in it. */
+  takesSystem(where: 'several' | 'later'): boolean {
+    return this.once(`system ${where}`, () => {
+      const first: ChatMessage = { role: 'system', content: 'first' };
+      const between = where === 'several' ? [] : [question, { role: 'assistant', content: 'answer' }];
+      const chat = [first, ...between, { role: 'system', content: PROBE }, question];
+      return this.attempt(chat)?.includes(PROBE) === true;
+    });
+  }
+
   takesTools(): boolean {
     return this.once(
       'tools',

@@ -1,5 +1,6 @@
 import { checkArgument, checkOptions, type Rule, rules, type Schema } from '@quern/core';
 import { Converter, concat, Text, type Value } from '../jinja/index.js';
+import { giveNotice } from '../notice.js';
 import type { EncodeOptions, Tokenizer } from '../tokenizer/index.js';
 import { callFormatOf, knowsThinking, opensThinking, thinkingVariable } from './answer/call-formats.js';
 import { BUILTIN_TEMPLATES, type BuiltinTemplate } from './builtin-templates.js';
@@ -9,10 +10,12 @@ import { badArgument, badOption, ChatTemplateError } from './error.js';
 import { needNothingIgnored } from './ignored.js';
 import { markTyped } from './mark-typed.js';
 import { type ChatMessage, withParsedArguments } from './message.js';
+import { namingMessage } from './naming-message.js';
 import { needMessages } from './need-messages.js';
 import type { RenderOptions } from './render-options.js';
 import { rolesOf } from './roles.js';
 import { type Program, parse, run } from './run-template.js';
+import { mergedSystem, placedSystem } from './system-messages.js';
 
 /** The model's spellings of its special tokens. */
 export interface TemplateTokens {
@@ -56,6 +59,11 @@ export const renderSchema = {
     about: 'the start of the answer, which the model continues',
     byDefault: '',
   },
+  onNotice: {
+    ...rules.callback,
+    about: 'receives notices of messages that the template does not take as they are',
+    absent: 'a warning of the process, once',
+  },
   now: {
     must: 'a valid Date',
     holds: (value): value is Date => value instanceof Date && !Number.isNaN(value.getTime()),
@@ -98,6 +106,9 @@ export class ChatTemplate {
   private readonly capabilities = new Capabilities(
     (messages, options) => this.write(messages, options).value,
   );
+
+  /** Notices of this template so far. */
+  private readonly given = new Set<string>();
 
   /** The roles that messages may have. */
   readonly roles: readonly string[];
@@ -187,12 +198,23 @@ export class ChatTemplate {
   }
 
   private text(messages: readonly ChatMessage[], options: RenderOptions): Text {
-    const adapted = adaptMessages(messages.map(withParsedArguments), this.capabilities);
-    const text = this.write(adapted, options);
+    const placed = placedSystem(messages, this.capabilities, () => this.notice(mergedSystem, options));
+    const adapted = adaptMessages(placed.map(withParsedArguments), this.capabilities);
+    const text = namingMessage(
+      adapted,
+      (some) => this.write(some, options),
+      (index) => Math.max(0, messages.indexOf(placed[index]!)),
+    );
     const again = (some: readonly ChatMessage[], others: RenderOptions) => this.write(some, others).value;
     needParts(adapted, text.value, (some) => again(some, options));
     needNothingIgnored(adapted, options, text.value, again, this.capabilities);
     return options.answerStart ? begunAnswer(text, options.answerStart) : text;
+  }
+
+  private notice(text: string, { onNotice }: RenderOptions): void {
+    if (onNotice) onNotice(text);
+    else if (!this.given.has(text)) giveNotice(undefined, text);
+    this.given.add(text);
   }
 
   private write(messages: readonly ChatMessage[], options: RenderOptions): Text {

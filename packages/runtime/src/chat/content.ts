@@ -22,7 +22,8 @@ export const adaptMessages = (messages: readonly ChatMessage[], can: Capabilitie
 const isParts = (content: ChatMessage['content']): content is readonly ContentPart[] =>
   Array.isArray(content);
 
-function joined(parts: readonly ContentPart[], role: string, index: number): string {
+/** The text of parts, one line each. @throws ChatTemplateError UNSUPPORTED_CONTENT */
+export function joined(parts: readonly ContentPart[], role: string, index: number): string {
   const other = parts.find(({ type, text }) => type !== 'text' || typeof text !== 'string');
   if (other) throw unsupported(other.type, `messages of role "${role}"`, `message ${index}`);
   return parts.map(({ text }) => text).join('\n');

@@ -15,6 +15,8 @@ export interface RenderOptions {
    * opens thoughts, they are closed first.
    */
   answerStart?: string | undefined;
+  /** Receives notices of messages that the template does not take as they are. Default: a warning of the process, once. */
+  onNotice?: ((text: string) => void) | undefined;
   /** The time for `strftime_now`; default: now. */
   now?: Date | undefined;
 }

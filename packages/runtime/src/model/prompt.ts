@@ -62,7 +62,15 @@ export async function textPrompt(
   };
 }
 
-const chatEncodeNames = ['tools', 'extra', 'now', 'roles', 'specialContent', 'answerStart'] as const;
+const chatEncodeNames = [
+  'tools',
+  'extra',
+  'now',
+  'roles',
+  'specialContent',
+  'answerStart',
+  'onNotice',
+] as const;
 
 /**
  * A prompt from chat messages, with its text; it ends where the answer begins, or with `answerStart`.
