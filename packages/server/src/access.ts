@@ -3,7 +3,14 @@ import { ApiError } from './errors.js';
 
 const digest = (key: string): Buffer => createHash('sha256').update(key).digest();
 
-/** Checks the key of a request: `Authorization: Bearer KEY`, or Anthropic's `x-api-key`. */
+/** The key that a request gives: `Authorization: Bearer KEY`, or Anthropic's `x-api-key`. */
+const givenKey = (headers: Headers): string | null =>
+  /^Bearer (.+)$/i.exec(headers.get('authorization') ?? '')?.[1] ?? headers.get('x-api-key');
+
+/** Whose answers a request may refer to: those of the same key. */
+export const ownerOf = (headers: Headers): string => digest(givenKey(headers) ?? '').toString('base64');
+
+/** Checks the key of a request. */
 export class Access {
   private readonly keys: readonly Buffer[];
 
@@ -14,7 +21,7 @@ export class Access {
   /** Takes the same time for every wrong key. @throws ApiError 401 */
   need(headers: Headers): void {
     if (this.keys.length === 0) return;
-    const given = /^Bearer (.+)$/i.exec(headers.get('authorization') ?? '')?.[1] ?? headers.get('x-api-key');
+    const given = givenKey(headers);
     if (!given) throw new ApiError(401, 'send a key: "Authorization: Bearer KEY"', null, 'missing_api_key');
     const own = digest(given);
     const fits = this.keys.map((key) => timingSafeEqual(key, own));

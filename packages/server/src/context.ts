@@ -2,6 +2,7 @@ import type { Tracer } from '@opentelemetry/api';
 import type { ApiError } from './errors.js';
 import type { Metrics } from './metrics.js';
 import type { HandlerOptions } from './options.js';
+import type { StoredAnswers } from './stored-answers.js';
 
 /** What every route knows. */
 export interface ServerContext {
@@ -9,6 +10,8 @@ export interface ServerContext {
   readonly tracer: Promise<Tracer | undefined>;
   readonly options: HandlerOptions;
   readonly metrics: Metrics;
+  /** Answers that later requests refer to. */
+  readonly answers: StoredAnswers;
 }
 
 /** A request under way. */

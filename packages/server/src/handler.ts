@@ -22,9 +22,11 @@ import { listModels, showModel } from './routes/models.js';
 import { addOllamaRoutes, ollamaError, ollamaRoutes } from './routes/ollama/index.js';
 import { pageFile } from './routes/page.js';
 import { rerank } from './routes/rerank.js';
-import { responses } from './routes/responses.js';
+import { countInputTokens, responses } from './routes/responses.js';
+import { addStoredResponses } from './routes/stored-responses.js';
 import { detokenize, tokenize } from './routes/tokens.js';
 import { beginSpan, endSpan, findTracer } from './spans.js';
+import { StoredAnswers } from './stored-answers.js';
 
 /** Answers a request. The response of a stream calls `call.end` itself. */
 type Route = (request: Request, context: ServerContext, call: Call) => Promise<Response>;
@@ -33,6 +35,7 @@ const routes: Readonly<Record<string, Route>> = {
   '/v1/chat/completions': chatCompletions,
   '/v1/completions': completions,
   '/v1/responses': responses,
+  '/v1/responses/input_tokens': countInputTokens,
   '/v1/messages': messages,
   '/v1/messages/count_tokens': countTokens,
   '/v1/embeddings': embeddings,
@@ -46,6 +49,7 @@ const routes: Readonly<Record<string, Route>> = {
 const inputs: Readonly<Record<string, string>> = {
   '/v1/completions': 'prompt',
   '/v1/responses': 'input',
+  '/v1/responses/input_tokens': 'input',
   '/v1/embeddings': 'input',
   '/v1/rerank': 'documents',
   '/tokenize': 'prompt',
@@ -89,7 +93,13 @@ export function createHandler(options: HandlerOptions): Handler {
 export function handlerOf(options: HandlerOptions, listensOn?: string): Handler {
   const { models, speculate } = options;
   if (speculate) for (const [, model] of generators(models)) model.needSpeculation(speculate);
-  const context: ServerContext = { options, metrics: new Metrics(options.models), tracer: findTracer() };
+  const { storedAnswers = defaults.storedAnswers, storedAnswerBytes = defaults.storedAnswerBytes } = options;
+  const context: ServerContext = {
+    options,
+    metrics: new Metrics(options.models),
+    tracer: findTracer(),
+    answers: new StoredAnswers(storedAnswers, storedAnswerBytes),
+  };
   const paths = new Paths(options);
   const calls = new Calls(options.requests ?? defaults.requests, {
     requestMs: options.requestMs ?? defaults.requestMs,
@@ -140,6 +150,7 @@ function appOf(context: ServerContext, calls: Calls, paths: Paths, listensOn: st
     app.post(path, answerBy(route, context, calls, bodyBytes));
   for (const [path, route] of Object.entries(audioRoutes))
     app.post(path, answerBy(route, context, calls, audioBytes));
+  addStoredResponses(app, context);
   app.notFound((c) => respond(notFound(c), c.req.path));
   app.onError((error, c) => respond(toApiError(error, paths), c.req.path));
   return app;

@@ -46,6 +46,13 @@ export interface HandlerOptions {
    * An answer is the same as without drafts, or drawn from the same distribution. Default: none.
    */
   readonly speculate?: SpeculateOptions | undefined;
+  /**
+   * Most answers of `/v1/responses` that are kept for `previous_response_id` and references, in memory; the least
+   * recently used ones go first. A client reaches those of its own key. 0: none. Default 1000.
+   */
+  readonly storedAnswers?: number | undefined;
+  /** Most bytes of their JSON; default 64 MiB. */
+  readonly storedAnswerBytes?: number | undefined;
   /** Refuse fields that no route reads, with 400. Default: they are ignored, logged once per name, and counted. */
   readonly strict?: boolean | undefined;
   /** Default: nothing is logged. */
@@ -68,6 +75,8 @@ export const defaults = {
   keepAliveMs: 10_000,
   requests: 1024,
   textsPerRequest: 2048,
+  storedAnswers: 1000,
+  storedAnswerBytes: 64 << 20,
   host: '127.0.0.1',
   port: 8080,
   drainMs: 30_000,
@@ -161,6 +170,16 @@ export const handlerSchema = {
     absent: 'they may not',
   },
   speculate: { ...rules.object, about: 'drafts for the texts of all requests', absent: 'none' },
+  storedAnswers: {
+    ...rules.whole(0),
+    about: 'most answers of /v1/responses that are kept in memory; 0: none',
+    byDefault: defaults.storedAnswers,
+  },
+  storedAnswerBytes: {
+    ...rules.whole(0),
+    about: 'most bytes of the JSON of these answers',
+    byDefault: defaults.storedAnswerBytes,
+  },
   strict: { ...rules.flag, about: 'refuse fields that no route reads', byDefault: false },
   log: { ...rules.callback, about: 'receives one object per request', absent: 'no log' },
 } as const satisfies Schema<HandlerOptions>;

@@ -37,6 +37,8 @@ interface ServeFlags extends LoadFlags, TemplateFlags, AdapterFlags, Speculation
   readonly keepAlive?: number;
   readonly adapterFolder?: string;
   readonly textsPerRequest?: number;
+  readonly storedAnswers?: number;
+  readonly storedAnswerBytes?: number;
   readonly strict?: boolean;
   readonly log: boolean;
 }
@@ -133,6 +135,8 @@ const serverOptions = (models: Record<string, AnyModel>, flags: ServeFlags): Ser
   ...(flags.keepAlive !== undefined && { keepAliveMs: 1000 * flags.keepAlive }),
   ...(flags.adapterFolder !== undefined && { adapterFolder: flags.adapterFolder }),
   ...(flags.textsPerRequest !== undefined && { textsPerRequest: flags.textsPerRequest }),
+  ...(flags.storedAnswers !== undefined && { storedAnswers: flags.storedAnswers }),
+  ...(flags.storedAnswerBytes !== undefined && { storedAnswerBytes: flags.storedAnswerBytes }),
   ...(flags.strict && { strict: true }),
   ...(flags.log && { log: (entry) => process.stderr.write(`${JSON.stringify(entry)}\n`) }),
 });
@@ -185,6 +189,20 @@ export const serveCommand = (): Command =>
     .option('--adapter-folder <path>', 'let clients load adapters from this folder')
     .addOption(
       wholeOption('--texts-per-request <n>', 'most texts of a request, prompts × n (default: 2048)', 1),
+    )
+    .addOption(
+      wholeOption(
+        '--stored-answers <n>',
+        'most answers of /v1/responses kept in memory; 0: none (default: 1000)',
+        0,
+      ),
+    )
+    .addOption(
+      wholeOption(
+        '--stored-answer-bytes <n>',
+        'most bytes of the JSON of these answers (default: 67108864)',
+        0,
+      ),
     )
     .option('--strict', 'refuse fields that no route reads, rather than ignore them')
     .option('--no-log', 'no line of JSON per request on stderr')

@@ -1,4 +1,4 @@
-import type { GenerationResult } from '@quern/runtime';
+import type { GenerationResult, TokenLogprobs } from '@quern/runtime';
 import type { TurnEvent } from './turn.js';
 
 /** A part of an answer: text, thoughts, or a call of a tool with its arguments. */
@@ -10,14 +10,24 @@ export interface Block {
   readonly name: string;
   /** The text, or the arguments as JSON text. */
   text: string;
+  /** Of a text, where they were asked for. */
+  readonly logprobs: TokenLogprobs[];
 }
 
 /** An answer as blocks, one after the other. */
 export type BlockEvent =
   | { readonly type: 'open'; readonly block: Block }
-  | { readonly type: 'delta'; readonly block: Block; readonly text: string }
+  | {
+      readonly type: 'delta';
+      readonly block: Block;
+      readonly text: string;
+      readonly logprobs: readonly TokenLogprobs[];
+    }
   | { readonly type: 'close'; readonly block: Block; readonly isCut: boolean }
-  | { readonly type: 'end'; readonly blocks: readonly Block[]; readonly result: GenerationResult };
+  | ({ readonly type: 'end'; readonly blocks: readonly Block[] } & AnswerEnd);
+
+/** How an answer ended. */
+export type AnswerEnd = Pick<Extract<TurnEvent, { type: 'end' }>, 'result' | 'thinkingTokens'>;
 
 /** Whether an answer ended before the model ended it. */
 export const isCut = ({ reason }: GenerationResult): boolean => reason === 'length' || reason === 'context';
@@ -28,20 +38,40 @@ export async function* blocksOf(
 ): AsyncGenerator<BlockEvent, void, undefined> {
   const blocks: Block[] = [];
   let open: Block | undefined;
+  const held = new HeldLogprobs();
   for await (const event of events) {
     const next = opens(event, open);
     if (open && (next || event.type === 'end'))
       yield { type: 'close', block: open, isCut: event.type === 'end' && isCut(event.result) };
     if (next) {
-      open = { ...next, index: blocks.length, text: '' };
+      open = { ...next, index: blocks.length, text: '', logprobs: [] };
       blocks.push(open);
       yield { type: 'open', block: open };
     }
-    if (event.type === 'end') yield { type: 'end', blocks, result: event.result };
+    held.add(event, open);
+    if (event.type === 'end') yield { ...event, blocks };
     else if ('text' in event && event.text !== '') {
+      const logprobs = held.take();
       open!.text += event.text;
-      yield { type: 'delta', block: open!, text: event.text };
+      open!.logprobs.push(...logprobs);
+      yield { type: 'delta', block: open!, text: event.text, logprobs };
     }
+  }
+}
+
+/** Log-probabilities of tokens whose text comes with a later one. */
+class HeldLogprobs {
+  private held: readonly TokenLogprobs[] = [];
+
+  add(event: TurnEvent, open: Block | undefined): void {
+    const isOfText = event.type === 'text' && !event.isThinking && (!open || open.kind === 'text');
+    this.held = isOfText ? [...this.held, ...(event.logprobs ?? [])] : [];
+  }
+
+  take(): readonly TokenLogprobs[] {
+    const taken = this.held;
+    this.held = [];
+    return taken;
   }
 }
 
@@ -55,7 +85,7 @@ function opens(event: TurnEvent, open: Block | undefined): Pick<Block, 'kind' | 
 /** All blocks of an answer, and its result. */
 export async function wholeAnswer(
   events: AsyncIterable<TurnEvent>,
-): Promise<{ blocks: readonly Block[]; result: GenerationResult }> {
+): Promise<{ readonly blocks: readonly Block[] } & AnswerEnd> {
   for await (const event of blocksOf(events)) if (event.type === 'end') return event;
   throw new Error('an answer without an end');
 }

@@ -9,9 +9,17 @@ export interface Answer {
   readonly calls: { readonly id: string; readonly name: string; arguments: string }[];
   readonly logprobs: TokenLogprobs[];
   result: GenerationResult | undefined;
+  thinkingTokens: number;
 }
 
-const nothing = (): Answer => ({ text: '', thinking: '', calls: [], logprobs: [], result: undefined });
+const nothing = (): Answer => ({
+  text: '',
+  thinking: '',
+  calls: [],
+  logprobs: [],
+  result: undefined,
+  thinkingTokens: 0,
+});
 
 /** All answers of a request, which are generated together. */
 export async function collect(
@@ -39,5 +47,6 @@ function add(answer: Answer, event: TurnEvent): void {
       break;
     case 'end':
       answer.result = event.result;
+      answer.thinkingTokens = event.thinkingTokens;
   }
 }

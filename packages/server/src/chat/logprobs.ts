@@ -8,13 +8,17 @@ function entry(model: Model, { token, logprob }: TokenLogprob) {
   return { token: decoder.decode(bytes), logprob, bytes: [...bytes] };
 }
 
+/** `logprobs` of a text of responses. */
+export const textPartLogprobs = (model: Model, logprobs: readonly TokenLogprobs[]) =>
+  logprobs.map((each) => ({
+    ...entry(model, each),
+    top_logprobs: each.top.map((other) => entry(model, other)),
+  }));
+
 /** `logprobs` of a choice of chat completions. */
 export const chatLogprobs = (model: Model, logprobs: readonly TokenLogprobs[] | undefined) =>
   logprobs && {
-    content: logprobs.map((each) => ({
-      ...entry(model, each),
-      top_logprobs: each.top.map((other) => entry(model, other)),
-    })),
+    content: textPartLogprobs(model, logprobs),
     refusal: null,
   };
 

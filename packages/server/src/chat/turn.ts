@@ -15,11 +15,22 @@ import { defaults, type HandlerOptions } from '../options.js';
 
 /** What happens while an answer is generated. */
 export type TurnEvent =
-  | { readonly type: 'text'; readonly text: string; readonly logprobs: readonly TokenLogprobs[] | undefined }
+  | {
+      readonly type: 'text';
+      readonly text: string;
+      readonly logprobs: readonly TokenLogprobs[] | undefined;
+      /** The log-probabilities are of thoughts. */
+      readonly isThinking?: boolean;
+    }
   | { readonly type: 'thinking'; readonly text: string }
   | { readonly type: 'call'; readonly index: number; readonly id: string; readonly name: string }
   | { readonly type: 'arguments'; readonly index: number; readonly text: string }
-  | { readonly type: 'end'; readonly result: GenerationResult };
+  | {
+      readonly type: 'end';
+      readonly result: GenerationResult;
+      /** Tokens of thoughts. */
+      readonly thinkingTokens: number;
+    };
 
 /** A piece of a generation; an answer to a chat has thoughts and calls too. */
 type Piece = GenerationPiece & Partial<Pick<ChatPiece, 'thinking' | 'calls'>>;
@@ -40,11 +51,13 @@ export async function* turn(
   structuredBy = 'response_format',
 ): AsyncGenerator<TurnEvent, void, undefined> {
   const figures = new Figures();
+  const thoughts = new ThinkingTokens();
   const generation = begin(served);
   const calls = new Set<number>();
   try {
     for await (const piece of generation) {
       figures.add(piece.tokens.length);
+      thoughts.add(piece);
       yield* eventsOf(piece, calls);
     }
   } catch (error) {
@@ -54,7 +67,7 @@ export async function* turn(
   const result = await generation.result;
   if (result.reason === 'abort') throw new ApiError(499, 'the client closed the request', null, 'aborted');
   metrics.record({ model: served.name, ...figures.of(result) });
-  yield { type: 'end', result };
+  yield { type: 'end', result, thinkingTokens: thoughts.count };
 }
 
 /** @param begun the calls so far */
@@ -63,11 +76,33 @@ function* eventsOf(
   begun: Set<number>,
 ): Generator<TurnEvent> {
   if (thinking !== '') yield { type: 'thinking', text: thinking };
-  if (text !== '' || logprobs) yield { type: 'text', text, logprobs };
+  if (text !== '' || logprobs)
+    yield { type: 'text', text, logprobs, ...(text === '' && thinking !== '' && { isThinking: true }) };
   for (const { index, id, name, arguments: more } of calls) {
     if (!begun.has(index)) yield { type: 'call', index, id, name };
     begun.add(index);
     if (more !== '') yield { type: 'arguments', index, text: more };
+  }
+}
+
+/** Counts the tokens of thoughts. A token without any text, such as a mark, belongs to what follows. */
+class ThinkingTokens {
+  private counted = 0;
+  private waiting = 0;
+  private isThinking = false;
+
+  add({ tokens, text, thinking = '', calls = [] }: Piece): void {
+    this.waiting += tokens.length;
+    if (thinking !== '') {
+      this.counted += this.waiting;
+      this.isThinking = true;
+    } else if (text !== '' || calls.length > 0) this.isThinking = false;
+    else return;
+    this.waiting = 0;
+  }
+
+  get count(): number {
+    return this.counted + (this.isThinking ? this.waiting : 0);
   }
 }
 

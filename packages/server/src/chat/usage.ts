@@ -1,7 +1,10 @@
 import type { GenerationResult } from '@quern/runtime';
 
-/** Tokens of a request: of its prompts, each with `n` answers. */
-export function usageOf(results: readonly GenerationResult[], n = 1) {
+/**
+ * Tokens of a request: of its prompts, each with `n` answers.
+ * @param thinkingTokens those of thoughts; undefined where there can be none
+ */
+export function usageOf(results: readonly GenerationResult[], n = 1, thinkingTokens?: number) {
   const prompts = results.filter((_, i) => i % n === 0);
   const prompt = sumOf(prompts, ({ promptTokens }) => promptTokens);
   const completion = sumOf(results, ({ tokens }) => tokens.length);
@@ -10,6 +13,7 @@ export function usageOf(results: readonly GenerationResult[], n = 1) {
     completion_tokens: completion,
     total_tokens: prompt + completion,
     prompt_tokens_details: { cached_tokens: sumOf(prompts, ({ cachedTokens }) => cachedTokens) },
+    ...(thinkingTokens !== undefined && { completion_tokens_details: { reasoning_tokens: thinkingTokens } }),
   };
 }
 

@@ -43,7 +43,9 @@ export const sampling = {
 };
 
 /** OpenAI's values; they change nothing here. */
-export const reasoningEffort = orNull(z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh']));
+export const reasoningEffort = orNull(
+  z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max', 'ultra', 'persistent']),
+);
 
 export const n = orNull(whole(1, 128));
 export const stream = orNull(z.boolean());

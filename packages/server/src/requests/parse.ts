@@ -88,9 +88,14 @@ const unknownFields = (issues: readonly z.core.$ZodIssue[], at: Path = []): read
     const path = [...at, ...issue.path];
     if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => [...path, key]);
     if (issue.code !== 'invalid_union') return [];
-    const fitting = issue.errors.find((each) => each.every(({ code }) => code === 'unrecognized_keys'));
+    const fitting = issue.errors.find((each) => each.every(isOfUnknownFields));
     return fitting ? unknownFields(fitting, path) : [];
   });
+
+const isOfUnknownFields = (issue: z.core.$ZodIssue): boolean =>
+  issue.code === 'unrecognized_keys' ||
+  (issue.code === 'invalid_union' &&
+    issue.errors.some((each) => each.length > 0 && each.every(isOfUnknownFields)));
 
 /** The value without some of its fields; what has none of them is the same object. */
 function without(value: unknown, fields: readonly Path[]): unknown {

@@ -35,38 +35,6 @@ export function toolOptions({ tools, tool_choice, parallel_tool_calls }: ToolFie
   return { tools: tools && [...tools], toolChoice, parallelCalls: parallel_tool_calls };
 }
 
-const flatTool = z.object({
-  type: z.literal('function', { error: 'only tools of the type function are supported' }),
-  name: z.string().min(1).max(128),
-  description: z.string().nullish(),
-  parameters: schema.nullish(),
-  strict: z.boolean().nullish(),
-});
-
-/** Fields of tools in responses. */
-export const flatToolFields = {
-  tools: orNull(z.array(flatTool).max(256)),
-  tool_choice: orNull(
-    z.union([
-      z.enum(['none', 'auto', 'required']),
-      z.strictObject({ type: z.literal('function'), name: z.string() }),
-    ]),
-  ),
-  parallel_tool_calls: orNull(z.boolean()),
-};
-
-type FlatToolFields = z.output<z.ZodObject<typeof flatToolFields>>;
-
-export const flatToolOptions = ({
-  tools,
-  tool_choice,
-  parallel_tool_calls,
-}: FlatToolFields): ChatOptions => ({
-  tools: tools?.map(described),
-  toolChoice: typeof tool_choice === 'object' ? { name: tool_choice.name } : tool_choice,
-  parallelCalls: parallel_tool_calls,
-});
-
 interface FlatTool {
   readonly name: string;
   readonly description?: string | null | undefined;

@@ -82,9 +82,11 @@ async function whole(
     logprobs: noted ? chatLogprobs(model, each.logprobs) : null,
     finish_reason: finishReason(each.result, each.calls.length > 0),
   }));
+  const thinkingTokens = answers.reduce((sum, each) => sum + each.thinkingTokens, 0);
   const usage = usageOf(
     answers.map(({ result }) => result),
     answers.length,
+    thinkingTokens,
   );
   return { ...head, object: 'chat.completion', choices, usage };
 }
@@ -119,6 +121,7 @@ async function* chunks(
     chunk([{ index, delta, finish_reason: null, ...more }]);
   const results: GenerationResult[] = [];
   const calls = new Set<number>();
+  let thinkingTokens = 0;
   const noted = (each: Extract<TurnEvent, { type: 'text' }>) =>
     logprobs ? { logprobs: chatLogprobs(model, each.logprobs) } : {};
   for (const index of turns.keys()) yield choice(index, { role: 'assistant', content: '' });
@@ -126,11 +129,12 @@ async function* chunks(
     if (each.type === 'call') calls.add(index);
     if (each.type === 'end') {
       results[index] = each.result;
+      thinkingTokens += each.thinkingTokens;
       yield choice(index, {}, { finish_reason: finishReason(each.result, calls.has(index)) });
     } else if (each.type === 'text') yield choice(index, { content: each.text }, noted(each));
     else yield choice(index, deltaOf(each));
   }
-  if (withUsage) yield chunk([], usageOf(results, results.length));
+  if (withUsage) yield chunk([], usageOf(results, results.length, thinkingTokens));
   yield event('[DONE]');
 }
 
