@@ -95,7 +95,7 @@ describe('errors before the first token of a stream have their status', () => {
     ['chat/completions', { messages: hi, tools }, 'ignores tools'],
     ['completions', { prompt: 'the fox '.repeat(400) }, 'too many for the context of 128'],
     ['completions', { prompt: ['hi', 'the fox '.repeat(400)] }, 'too many for the context of 128'],
-    ['responses', { input: long }, 'too many for the context of 128'],
+    ['responses', { input: hi, tools: tools.map((tool) => ({ ...tool, name: 'a' })) }, 'ignores tools'],
     ['messages', { messages: long, max_tokens: 5 }, 'too many for the context of 128'],
   ])('/v1/%s %#', async (path, body, message) => {
     const response = await post(`${server.url}/v1/${path}`, { ...body, stream: true });

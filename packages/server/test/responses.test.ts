@@ -31,28 +31,31 @@ const listing = [
   '</tool_call>',
 ];
 const controls = ['<tool_call>', '</tool_call>', '<think>', '</think>'];
-const chatTemplate = `{# <tool_call> <think> #}{% if enable_thinking is defined and not enable_thinking %}quiet {% endif %}
-{%- for m in messages %}{{ m.role }}: {{ m.content }}{% if m.reasoning_content %} ({{ m.reasoning_content }}){% endif %}
+const chatTemplate = `{# <tool_call> <think> #}
+{%- if enable_thinking is defined and not enable_thinking %}quiet {% endif %}
+{%- for m in messages %}{{ m.role }}: {{ m.content }}
+{%- if m.reasoning_content %} ({{ m.reasoning_content }}){% endif %}
 {%- for c in m.tool_calls or [] %} [{{ c.function.name }} {{ c.function.arguments | tojson }}]{% endfor %}
-{% endfor %}{% if tools %}{{ tools | tojson }}{% endif %}¶`;
+{{- '\\n' }}{% endfor %}{% if tools %}{{ tools | tojson }}{% endif %}¶`;
 
 interface Served {
   readonly model: Model;
   readonly server: RunningServer;
   /** Prompts of the requests. */
-  readonly prompts: string[];
+  readonly prompts: Promise<string>[];
 }
 
 async function begin(pieces: readonly string[], context = 6000): Promise<Served> {
   const path = await writeScriptedModel(pieces, { controls, context });
   const options = { backend: 'cpu', cache: 'paged', sequences: 2, chatTemplate } as const;
   const model = await loadModel(path, { ...options, context, onNotice: () => {} });
-  const prompts: string[] = [];
+  const prompts: Promise<string>[] = [];
   const chat = model.chat.bind(model);
   model.chat = ((...[messages, options]: Parameters<Model['chat']>) => {
-    void model
-      .chatTokens(messages, { extra: options?.extra, tools: options?.tools })
-      .then((ids) => prompts.push(model.detokenize(ids)));
+    const { extra, tools } = options ?? {};
+    const prompt = model.chatTokens(messages, { extra, tools }).then((ids) => model.detokenize(ids));
+    prompt.catch(() => {}); // one that is too long has none
+    prompts.push(prompt);
     return chat(messages, options);
   }) as Model['chat'];
   return { model, prompts, server: await serving(model) };
@@ -77,6 +80,8 @@ const client = ({ server }: Served) =>
 
 const ask = (body: object, { server }: Served = all.calling) =>
   post(`${server.url}/v1/responses`, { temperature: 0, ...body });
+
+const lastPrompt = (): Promise<string> => all.calling.prompts.at(-1)!;
 
 // biome-ignore lint/suspicious/noExplicitAny: checked by the tests' expectations
 type Event = any;
@@ -122,7 +127,7 @@ describe('Codex', () => {
         { type: 'message', content: [{ type: 'output_text', text: 'I list' }] },
         { type: 'function_call', name: 'shell', arguments: '{"command": ["ls"]}' },
       ],
-      usage: { output_tokens: 11, output_tokens_details: { reasoning_tokens: 4 } },
+      usage: { output_tokens: 10, output_tokens_details: { reasoning_tokens: 4 } },
     });
     expect(last.tools).toHaveLength(firstRound.tools.length);
     const stored = await fetch(`${all.calling.server.url}/v1/responses/${last.id}`);
@@ -136,7 +141,7 @@ describe('Codex', () => {
       'input items left out: web_search_call, compaction',
     );
     await eventsOf(response);
-    const [prompt] = all.calling.prompts.at(-1)!.split('\n[{');
+    const [prompt] = (await lastPrompt()).split('\n[{');
     expect(prompt!.split('\n')).toEqual([
       'system: You are a coding agent.',
       'system: <permissions instructions>Work in the folder.</permissions instructions>',
@@ -196,25 +201,6 @@ describe('Codex', () => {
   });
 });
 
-describe('the events and responses have the types of OpenAI’s client', () => {
-  const logprobs = { include: ['message.output_text.logprobs'], top_logprobs: 1 };
-  test.each(['calling', 'patching', 'listing', 'brief'] as const)(
-    '%s',
-    async (name) => {
-      const events = await eventsOf(await ask({ ...firstRound, ...logprobs }, all[name]));
-      const whole = { ...firstRound, ...logprobs, stream: false };
-      const responses = name === 'brief' ? [] : [await json(await ask(whole, all[name]))];
-      expect(emittedFaults(events, responses)).toEqual([]);
-    },
-    120_000,
-  );
-
-  test('a wrong event is a fault', () => {
-    const wrong = { type: 'response.output_text.delta', delta: 'a', sequence_number: 0 };
-    expect(emittedFaults([wrong], [])).not.toEqual([]);
-  }, 120_000);
-});
-
 describe('the client of OpenAI', () => {
   const weather = {
     type: 'function' as const,
@@ -231,9 +217,9 @@ describe('the client of OpenAI', () => {
     const final = await stream.finalResponse();
     expect(final.output.map(({ type }) => type)).toEqual(['reasoning', 'message', 'function_call']);
     expect(final.output_text).toBe(whole.output_text);
-    const kept = await responses.retrieve(final.id);
-    expect({ ...kept, output_text: undefined }).toMatchObject({ id: final.id, output: final.output });
-    expect(kept).toMatchObject({ status: 'completed', usage: final.usage, store: true });
+    const { _request_id, ...shown } = whole;
+    expect(await responses.retrieve(whole.id)).toMatchObject(shown);
+    expect(await responses.retrieve(final.id)).toMatchObject({ status: 'completed', usage: final.usage });
     const { data } = await responses.inputItems.list(whole.id);
     expect(data).toMatchObject([
       { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'Which files?' }] },
@@ -253,7 +239,7 @@ describe('the client of OpenAI', () => {
     const output = { type: 'function_call_output' as const, call_id: call!.call_id, output: 'a.ts' };
     const second = await responses.create({ ...question, previous_response_id: first.id, input: [output] });
     expect(second.previous_response_id).toBe(first.id);
-    expect(all.calling.prompts.at(-1)!.split('\n').slice(0, 3)).toEqual([
+    expect((await lastPrompt()).split('\n').slice(0, 3)).toEqual([
       'user: Which files?',
       'assistant: I list (Let me look) [shell {"command": ["ls"]}]',
       'tool: a.ts',
@@ -276,7 +262,7 @@ describe('the client of OpenAI', () => {
         { type: 'function_call_output', call_id: (output[2] as { call_id: string }).call_id, output: 'b' },
       ],
     });
-    expect(all.calling.prompts.at(-1)).toContain(
+    expect(await lastPrompt()).toContain(
       'Again?\nassistant: I list (Let me look) [shell {"command": ["ls"]}]\ntool: b\n',
     );
     const unknown = { ...question, input: [{ type: 'item_reference' as const, id: 'msg_x' }] };
@@ -317,12 +303,10 @@ describe('the client of OpenAI', () => {
 });
 
 test('effort none: no thoughts', async () => {
-  const { model, prompts } = all.calling;
-  expect(model).toBeDefined();
   await json(await ask({ input: 'Hi', reasoning: { effort: 'none' } }));
-  expect(prompts.at(-1)).toMatch(/^quiet user: Hi/);
+  expect(await lastPrompt()).toMatch(/^quiet user: Hi/);
   await json(await ask({ input: 'Hi', reasoning: { effort: 'low' } }));
-  expect(prompts.at(-1)).toMatch(/^user: Hi/);
+  expect(await lastPrompt()).toMatch(/^user: Hi/);
 });
 
 test('a developer message later in the conversation stays where it is', async () => {
@@ -333,7 +317,7 @@ test('a developer message later in the conversation stays where it is', async ()
     { role: 'user', content: 'D' },
   ];
   await json(await ask({ input }));
-  expect(all.calling.prompts.at(-1)).toBe('user: A\nassistant: B\nsystem: C\nuser: D\n¶');
+  expect(await lastPrompt()).toBe('user: A\nassistant: B\nsystem: C\nuser: D\n¶');
 });
 
 describe('tool_choice', () => {
@@ -400,7 +384,7 @@ describe('what would change the answer and is not honoured', () => {
 
   test('an image of an earlier message is a placeholder', async () => {
     await json(await ask({ input: [user(image), { role: 'assistant', content: 'A dog.' }, user(text)] }));
-    expect(all.calling.prompts.at(-1)).toBe(
+    expect(await lastPrompt()).toBe(
       'user: [image left out: this model reads text only]\nassistant: A dog.\nuser: What is it?\n¶',
     );
   });
@@ -436,3 +420,18 @@ test('chat completions count the tokens of thoughts too', async () => {
   const stream = await post(url, { ...body, stream: true, stream_options: { include_usage: true } });
   expect(await stream.text()).toContain('"completion_tokens_details":{"reasoning_tokens":4}');
 });
+
+// The last test: the compiler holds the process for so long that open connections end.
+test('the events and responses have the types of OpenAI’s client', async () => {
+  const asked = { ...firstRound, include: ['message.output_text.logprobs'], top_logprobs: 1 };
+  const events: Event[] = [];
+  const responses: Event[] = [];
+  for (const each of Object.values(all)) {
+    events.push(...(await eventsOf(await ask(asked, each))));
+    if (each !== all.brief) responses.push(await json(await ask({ ...asked, stream: false }, each)));
+  }
+  const wrong = { type: 'response.output_text.delta', delta: 'a', sequence_number: 0 };
+  expect(emittedFaults([...events, wrong], responses)).toEqual([
+    expect.stringMatching(/delta: "a".* is missing the following properties .*item_id/s),
+  ]);
+}, 120_000);

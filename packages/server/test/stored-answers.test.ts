@@ -2,6 +2,7 @@
 import type { Model } from '@quern/runtime';
 import type { RunningServer } from '../src/index.js';
 import { StoredAnswers } from '../src/stored-answers.js';
+import { Gate, gated } from './gated.js';
 import { json, loadDemo, post, serving, until } from './serving.js';
 
 const answer = (id: string, text = '') => ({
@@ -115,15 +116,24 @@ describe('the server', () => {
   });
 
   test('a stream that its client leaves is not stored', async () => {
-    const long = { ...ask, max_output_tokens: 200, stream: true, ignore_eos: true };
+    const gate = new Gate();
+    const { chat } = model;
+    let signal: AbortSignal | undefined;
+    model.chat = ((...args: Parameters<Model['chat']>) => {
+      signal = args[1]?.signal;
+      return gated(() => chat.apply(model, args), gate, 1);
+    }) as Model['chat'];
     const abort = new AbortController();
     const headers = { 'content-type': 'application/json', ...key('mine') };
-    const init = { method: 'POST', headers, body: JSON.stringify(long), signal: abort.signal };
-    const response = await fetch(url(), init);
+    const body = JSON.stringify({ ...ask, max_output_tokens: 8, ignore_eos: true, stream: true });
+    const response = await fetch(url(), { method: 'POST', headers, body, signal: abort.signal });
     const { value } = await response.body!.pipeThrough(new TextDecoderStream()).getReader().read();
-    const id = /"id":"(resp_[^"]+)"/.exec(value!)![1];
+    model.chat = chat;
     abort.abort();
+    await until(() => signal!.aborted);
+    gate.open();
     await until(() => server.running === 0);
+    const id = /"id":"(resp_[^"]+)"/.exec(value!)![1];
     expect(await status(`/${id}`)).toEqual([404, 'response_not_found']);
   });
 
