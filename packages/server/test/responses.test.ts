@@ -100,7 +100,7 @@ describe('Codex', () => {
     const response = await ask(firstRound);
     expect(response.headers.get('x-quern-notice')).toBe(
       'tools that this server does not have: web_search, tool_search; ' +
-        'the grammar of the tool apply_patch is shown to the model, not enforced; ' +
+        'grammars that are shown to the model and not enforced: those of apply_patch; ' +
         'ignored fields: tools.*.tools.*.defer_loading',
     );
     const events = await eventsOf(response);
@@ -138,7 +138,7 @@ describe('Codex', () => {
   test('the second round: the items of one answer are one message', async () => {
     const response = await ask(secondRound);
     expect(response.headers.get('x-quern-notice')).toContain(
-      'input items left out: web_search_call, compaction',
+      'left out of the input: input_image, web_search_call, compaction',
     );
     await eventsOf(response);
     const [prompt] = (await lastPrompt()).split('\n[{');

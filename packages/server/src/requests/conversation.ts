@@ -1,14 +1,14 @@
 import type { ChatMessage, MessageCall } from '@quern/runtime';
 import { stringifyJson } from '@quern/runtime';
 import { badField } from '../errors.js';
-import { type Item, type OtherItem, textOf, unreadPart } from './response-items.js';
+import { type Content, type Item, type OtherItem, textOf, unreadPart } from './response-items.js';
 import { shownName } from './response-tools.js';
 import { needArguments } from './tools.js';
 
 /** The items of an answer and of the chat before it, as the templates know them. */
 export interface Conversation {
   readonly messages: readonly ChatMessage[];
-  /** Types of items that no template has a place for. */
+  /** Types of items that no template has a place for, and of parts that are no text. */
   readonly leftOut: ReadonlySet<string>;
 }
 
@@ -53,11 +53,11 @@ class Builder {
   add(item: Item): void {
     switch (item.type) {
       case 'message':
-        if (item.role === 'assistant') this.open().texts.push(textOf(item.content));
+        if (item.role === 'assistant') this.open().texts.push(this.text(item.content));
         else
           this.push({
             role: item.role === 'developer' ? 'system' : item.role,
-            content: textOf(item.content),
+            content: this.text(item.content),
           });
         break;
       case 'reasoning':
@@ -71,7 +71,7 @@ class Builder {
         break;
       case 'function_call_output':
       case 'custom_tool_call_output':
-        this.push({ role: 'tool', tool_call_id: item.call_id, content: textOf(item.output) });
+        this.push({ role: 'tool', tool_call_id: item.call_id, content: this.text(item.output) });
         break;
       case 'other':
         this.addOther(item);
@@ -95,13 +95,16 @@ class Builder {
         content: typeof content === 'string' ? content : json(content),
       });
     } else if (typeof raw.call_id === 'string' && name.endsWith('_call')) {
-      const given = raw.action ?? raw.operation ?? raw.arguments;
-      this.call(
-        raw.call_id,
-        name.slice(0, -'_call'.length),
-        typeof given === 'string' ? given : json(given ?? {}),
-      );
+      const given = raw.action ?? raw.operation ?? raw.arguments ?? {};
+      const args = typeof given === 'object' && !Array.isArray(given) ? given : { input: given };
+      this.call(raw.call_id, name.slice(0, -'_call'.length), json(args));
     } else this.leftOut.add(name);
+  }
+
+  private text(content: Content): string {
+    const type = unreadPart(content);
+    if (type !== undefined) this.leftOut.add(type);
+    return textOf(content);
   }
 
   private call(id: string, name: string, args: string): void {

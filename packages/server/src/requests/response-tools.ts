@@ -2,6 +2,7 @@ import type { ChatOptions, ToolChoice } from '@quern/runtime';
 import { z } from 'zod';
 import { badField } from '../errors.js';
 import { orNull } from './fields.js';
+import { listed } from './listed.js';
 import { described } from './tools.js';
 
 const schema = z.record(z.string(), z.unknown());
@@ -29,17 +30,17 @@ const customTool = z.strictObject({
 
 const callable = z.discriminatedUnion('type', [functionTool, customTool]);
 
+/** An object of another type than these: kept for the response. */
+const otherThan = (...types: readonly string[]) =>
+  z.looseObject({ type: z.string().refine((type) => !types.includes(type), { abort: true }) });
+
 /** Tools with a common name before theirs. */
 const namespaceTool = z.strictObject({
   type: z.literal('namespace'),
   name,
   description: z.string().nullish(),
-  tools: z.array(callable),
+  tools: z.array(z.union([callable, otherThan('function', 'custom')])),
 });
-
-/** An object of another type than these: kept for the response. */
-const otherThan = (...types: readonly string[]) =>
-  z.looseObject({ type: z.string().refine((type) => !types.includes(type)) });
 
 const hostedTool = otherThan('function', 'custom', 'namespace');
 
@@ -123,15 +124,19 @@ const grammarOf = ({ format }: z.output<typeof customTool>): string | undefined 
     ? `The input follows this grammar (${format.syntax}):\n${format.definition}`
     : undefined;
 
-const isCallable = (tool: Tool): tool is Callable => tool.type === 'function' || tool.type === 'custom';
+const isCallable = (tool: { readonly type: string }): tool is Callable =>
+  tool.type === 'function' || tool.type === 'custom';
 
 const isNamespace = (tool: Tool): tool is z.output<typeof namespaceTool> => tool.type === 'namespace';
 
 const shownTools = (tools: readonly Tool[]): readonly ShownTool[] =>
   tools.flatMap((tool) => {
     if (isCallable(tool)) return [shown(tool)];
-    return isNamespace(tool) ? tool.tools.map((each) => shown(each, tool.name)) : [];
+    return isNamespace(tool) ? tool.tools.filter(isCallable).map((each) => shown(each, tool.name)) : [];
   });
+
+/** All tools, also those of namespaces. */
+const flat = (tools: readonly Tool[]) => tools.flatMap((tool) => (isNamespace(tool) ? tool.tools : [tool]));
 
 /** @throws ApiError 400 for a choice that the tools do not allow */
 export function responseTools({
@@ -139,9 +144,7 @@ export function responseTools({
   tool_choice: choice,
   parallel_tool_calls,
 }: ToolFields): ResponseTools {
-  const skipped = [
-    ...new Set(tools.flatMap((tool) => (isCallable(tool) || isNamespace(tool) ? [] : [tool.type]))),
-  ];
+  const skipped = flat(tools).flatMap((tool) => (isCallable(tool) ? [] : [tool.type]));
   const all = shownTools(tools);
   const list = allowedChoice.safeParse(choice);
   const chosen = list.success ? allowed(all, list.data) : all;
@@ -159,14 +162,17 @@ export function responseTools({
 }
 
 const skippedNotice = (types: readonly string[]): string[] =>
-  types.length > 0 ? [`tools that this server does not have: ${types.join(', ')}`] : [];
+  types.length > 0 ? [`tools that this server does not have: ${listed(types)}`] : [];
 
-const grammarNotices = (tools: readonly Tool[]): string[] =>
-  tools
-    .flatMap((tool) => (isNamespace(tool) ? tool.tools : [tool]))
+function grammarNotices(tools: readonly Tool[]): string[] {
+  const names = flat(tools)
     .filter((tool): tool is z.output<typeof customTool> => tool.type === 'custom')
     .filter(({ format }) => format?.type === 'grammar')
-    .map((tool) => `the grammar of the tool ${tool.name} is shown to the model, not enforced`);
+    .map(({ name }) => name);
+  return names.length > 0
+    ? [`grammars that are shown to the model and not enforced: those of ${listed(names)}`]
+    : [];
+}
 
 /** The tools that may be called. */
 const allowed = (tools: readonly ShownTool[], { tools: names }: z.output<typeof allowedChoice>) =>
@@ -184,12 +190,12 @@ function choiceOf(choice: ToolFields['tool_choice'], tools: readonly ShownTool[]
   if (list.success) return list.data.mode;
   throw badField(
     'tool_choice',
-    `tool_choice is ${choice.type}, a type of tools that this server does not have`,
+    `tool_choice is ${listed([choice.type])}, a type of tools that this server does not have`,
   );
 }
 
 const noneLeft = (types: readonly string[]) =>
   badField(
     'tool_choice',
-    `tool_choice requires a call, but no tool can be called${types.length > 0 ? `: this server does not have ${types.join(', ')}` : ''}`,
+    `tool_choice requires a call, but no tool can be called${types.length > 0 ? `: this server does not have ${listed(types)}` : ''}`,
   );

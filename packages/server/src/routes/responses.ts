@@ -8,6 +8,9 @@ import { badField } from '../errors.js';
 import { generatorFor, modelFor } from '../models.js';
 import { type Conversation, conversationOf, needReadable } from '../requests/conversation.js';
 import { samplingOptions } from '../requests/generate-options.js';
+
+import { listed } from '../requests/listed.js';
+
 import { parse, readJson } from '../requests/parse.js';
 import type { Item } from '../requests/response-items.js';
 import { responseTools } from '../requests/response-tools.js';
@@ -103,7 +106,7 @@ function conversation(
   const found = conversationOf(items, instructions);
   if (found.messages.length === 0) throw badField('input', 'input has no message: give a text or messages');
   for (const notice of notices) call.notice(notice);
-  if (found.leftOut.size > 0) call.notice(`input items left out: ${[...found.leftOut].join(', ')}`);
+  if (found.leftOut.size > 0) call.notice(`left out of the input: ${listed(found.leftOut)}`);
   if (truncation === 'auto') call.notice('truncation auto is not supported: too long a prompt is an error');
   return found;
 }
