@@ -87,6 +87,30 @@ test.each([['--lookup'], ['--draft', 'demo']])(
   120_000,
 );
 
+test('serve --stored-answers 1 keeps the last answer, --stored-answer-bytes 1 none', async () => {
+  const kept: boolean[][] = [];
+  for (const flag of ['--stored-answers', '--stored-answer-bytes']) {
+    const port = await freePort();
+    const url = `http://127.0.0.1:${port}`;
+    const server = start(['serve', 'demo', '--port', String(port), '--no-log', flag, '1']);
+    await untilReady(url);
+    const create = async () => {
+      const headers = { 'content-type': 'application/json' };
+      const body = JSON.stringify({ input: 'Hi', max_output_tokens: 1 });
+      const response = await fetch(`${url}/v1/responses`, { method: 'POST', headers, body });
+      return ((await response.json()) as { id: string }).id;
+    };
+    const ids = [await create(), await create()];
+    kept.push(await Promise.all(ids.map(async (id) => (await fetch(`${url}/v1/responses/${id}`)).ok)));
+    server.kill('SIGTERM');
+    expect((await server.finished).code).toBe(0);
+  }
+  expect(kept).toEqual([
+    [false, true],
+    [false, false],
+  ]);
+}, 120_000);
+
 test('faults end serve with one message', async () => {
   const port = await freePort();
   const holder = createServer().listen(port, '127.0.0.1');
