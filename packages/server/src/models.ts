@@ -55,8 +55,9 @@ export function modelFor<Kind extends ModelKindName>(
 ): NamedModel<Kind> {
   const fitting = Object.keys(models).filter((each) => kindOf(models[each]!) === kind);
   const chosen = name === undefined ? onlyOne(fitting) : servedName(models, name);
+  if (fitting.length === 0 && name === undefined) throw noneOf(models, kind);
   if (chosen === undefined)
-    throw new ApiError(400, `name a model: there are ${fitting.join(', ') || 'none'}`, 'model', 'missing');
+    throw new ApiError(400, `name a model: there are ${fitting.join(', ')}`, 'model', 'missing');
   const model = Object.hasOwn(models, chosen) ? models[chosen] : undefined;
   if (!model) {
     const adapted = kind === 'generation' && adaptedModel(models, chosen);
@@ -82,6 +83,12 @@ export function servedName(models: ServedModels, name: string): string {
   const other = name.endsWith(tag) ? name.slice(0, -tag.length) : name + tag;
   const isKnown = (each: string) => Object.hasOwn(models, each) || adaptedModel(models, each) !== undefined;
   return !isKnown(name) && isKnown(other) ? other : name;
+}
+
+function noneOf(models: ServedModels, kind: ModelKindName): ApiError {
+  const served = Object.entries(models).map(([name, model]) => `${name} (${kindOf(model)})`);
+  const message = `this server has no model for ${kind}, which this route needs; it has ${served.join(', ') || 'none'}`;
+  return new ApiError(400, message, 'model', 'missing');
 }
 
 /** The models that generate, by name. */

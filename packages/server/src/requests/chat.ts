@@ -12,9 +12,10 @@ import {
   sampling,
   stream,
   streamOptions,
+  thinkingOff,
   whole,
 } from './fields.js';
-import { responseFormat } from './response-format.js';
+import { structureFields, structureFrom } from './structure.js';
 import { needArguments, toolFields } from './tools.js';
 
 const textPart = z.strictObject({ type: z.literal('text'), text: z.string() });
@@ -60,7 +61,7 @@ export const chatRequest = z.strictObject({
   stream_options: streamOptions,
   logprobs: orNull(z.boolean()),
   top_logprobs: orNull(whole(0, 20)),
-  response_format: responseFormat,
+  ...structureFields,
   chat_template_kwargs: orNull(z.record(z.string(), z.unknown())),
   reasoning_effort: reasoningEffort,
   add_generation_prompt: orNull(z.boolean()),
@@ -103,8 +104,7 @@ function needContinuable(body: ChatRequest): void {
   if (last.role !== 'assistant' || last.tool_calls?.length || !answerStartOf(body))
     throw badField(field, `${field} needs a last message of the assistant, with a text and without calls`);
   if (messages.length === 1) throw badField('messages', `${field} needs a message before the answer`);
-  const isStructured = body.response_format !== undefined && body.response_format.type !== 'text';
-  if (tools?.length || isStructured)
+  if (tools?.length || structureFrom(body))
     throw badField(field, `${field} goes with neither tools nor a response_format: it continues plain text`);
 }
 
@@ -129,3 +129,7 @@ function needFittingFields({
   if (max_tokens !== undefined && max_completion_tokens !== undefined && max_tokens !== max_completion_tokens)
     throw badField('max_tokens', 'max_tokens and max_completion_tokens differ: give one of them');
 }
+
+/** Variables of templates for an effort. */
+export const thinkingOf = ({ reasoning_effort }: Pick<ChatRequest, 'reasoning_effort'>) =>
+  reasoning_effort === 'none' ? thinkingOff : {};

@@ -12,7 +12,7 @@ import {
   streamOptions,
   whole,
 } from './fields.js';
-import { responseFormat } from './response-format.js';
+import { structureFields } from './structure.js';
 
 const ids = z.array(whole(0)).min(1);
 
@@ -31,7 +31,7 @@ export const completionRequest = z.strictObject({
   stream,
   stream_options: streamOptions,
   logprobs: orNull(whole(0, 20)),
-  response_format: responseFormat,
+  ...structureFields,
   suffix: notSupported('suffix'),
 });
 

@@ -7,7 +7,7 @@ export const samplingOptions = (fields: SamplingFields): GenerateOptions => ({
   topK: fields.top_k ?? 0,
   topP: fields.top_p ?? 1,
   minP: fields.min_p ?? 0,
-  repetitionPenalty: fields.repetition_penalty,
+  repetitionPenalty: fields.repetition_penalty ?? fields.repeat_penalty,
   presencePenalty: fields.presence_penalty,
   frequencyPenalty: fields.frequency_penalty,
   penaltyWindow: -1,

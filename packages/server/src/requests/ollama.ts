@@ -1,16 +1,13 @@
 import type { ChatMessage, GenerateOptions, StructuredOptions } from '@quern/runtime';
 import { z } from 'zod';
 import { badField } from '../errors.js';
-import { modelName, orNull, stream, whole } from './fields.js';
+import { modelName, off, orNull, stream, whole } from './fields.js';
 import { needArguments, toolFields } from './tools.js';
 
 const ignored = z.unknown().optional();
 const integer = (least = Number.MIN_SAFE_INTEGER) => z.number().int().min(least);
 
 /** An option that is only supported as it is when it is off. */
-const off = <const T extends number | boolean>(name: string, ...values: readonly T[]) =>
-  z.literal(values, { error: `${name} is not supported: leave it out, or set it to ${values[0]}` }).nullish();
-
 const options = z.strictObject({
   num_predict: orNull(integer()),
   temperature: orNull(z.number().min(0)),

@@ -5,6 +5,9 @@ const shown: ReadonlySet<string> = new Set([
   'parameters',
   'input_schema',
   'schema',
+  'json_schema',
+  'guided_json',
+  'json',
   'chat_template_kwargs',
   'arguments', // Ollama's, as objects
   'format', // Ollama's: a schema

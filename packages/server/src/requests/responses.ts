@@ -9,6 +9,7 @@ import {
   reasoningEffort,
   sampling,
   stream,
+  thinkingOff,
   whole,
 } from './fields.js';
 import { schemaOf } from './response-format.js';
@@ -78,4 +79,4 @@ export const logprobsOf = ({ include, top_logprobs }: ResponsesRequest): number 
 
 /** Variables of templates that switch thoughts off; others do not read them. */
 export const thinkingOf = ({ reasoning }: ResponsesRequest): Pick<ChatOptions, 'extra'> =>
-  reasoning?.effort === 'none' ? { extra: { enable_thinking: false, thinking: false } } : {};
+  reasoning?.effort === 'none' ? { extra: thinkingOff } : {};

@@ -8,10 +8,17 @@ import { answer, sharing, type TurnEvent, turn } from '../chat/turn.js';
 import { finishReason, usageOf } from '../chat/usage.js';
 import type { Call, ServerContext } from '../context.js';
 import { generatorFor, type NamedModel } from '../models.js';
-import { answerStartOf, type ChatRequest, chatRequest, messagesOf, needFitting } from '../requests/chat.js';
+import {
+  answerStartOf,
+  type ChatRequest,
+  chatRequest,
+  messagesOf,
+  needFitting,
+  thinkingOf,
+} from '../requests/chat.js';
 import { samplingOptions } from '../requests/generate-options.js';
 import { parse, readJson } from '../requests/parse.js';
-import { structureOf } from '../requests/response-format.js';
+import { structureFrom } from '../requests/structure.js';
 import { toolOptions } from '../requests/tools.js';
 import { event, eventStream } from '../sse.js';
 import { wholeJson } from '../whole.js';
@@ -49,8 +56,9 @@ function turnsOf(
   const { signal, notice: onNotice } = call;
   const shared = sharing(body.n ?? 1, serverOptions, call, 'n');
   const messages = messagesOf(body);
-  const options = { ...optionsOf(body), ...shared, signal, onNotice };
-  const structuredBy = body.tools?.length ? 'tools' : 'response_format';
+  const structure = structureFrom(body);
+  const options = { ...optionsOf(body), ...structure?.options, ...shared, signal, onNotice };
+  const structuredBy = body.tools?.length ? 'tools' : structure?.field;
   return Array.from({ length: body.n ?? 1 }, (_, i) => {
     const seed = body.seed === undefined ? undefined : body.seed + i;
     return turn(served, answer(messages, { ...options, seed }), metrics, structuredBy);
@@ -60,11 +68,10 @@ function turnsOf(
 function optionsOf(body: ChatRequest): ChatOptions {
   return {
     ...samplingOptions(body),
-    ...structureOf(body.response_format),
     ...toolOptions(body),
     maxTokens: body.max_completion_tokens ?? body.max_tokens,
     logprobs: body.logprobs ? (body.top_logprobs ?? 0) : undefined,
-    extra: body.chat_template_kwargs,
+    extra: { ...thinkingOf(body), ...body.chat_template_kwargs },
     answerStart: answerStartOf(body),
   };
 }

@@ -11,7 +11,7 @@ import { generatorFor, type NamedModel } from '../models.js';
 import { type CompletionRequest, completionRequest, needFitting, promptsOf } from '../requests/completion.js';
 import { samplingOptions } from '../requests/generate-options.js';
 import { parse, readJson } from '../requests/parse.js';
-import { structureOf } from '../requests/response-format.js';
+import { structureFrom } from '../requests/structure.js';
 import { event, eventStream } from '../sse.js';
 import { wholeJson } from '../whole.js';
 
@@ -58,10 +58,10 @@ function turnsOf(
     prompts.length > 1 ? 'prompt' : 'n',
   );
   const maxTokens = body.max_tokens ?? usualTokens;
-  const structure = structureOf(body.response_format);
+  const structure = structureFrom(body);
   const options = {
     ...samplingOptions(body),
-    ...structure,
+    ...structure?.options,
     ...shared,
     maxTokens,
     logprobs: body.logprobs,
@@ -71,7 +71,7 @@ function turnsOf(
   return prompts.flatMap((prompt) =>
     Array.from({ length: body.n ?? 1 }, (_, i) => {
       const seed = body.seed === undefined ? undefined : body.seed + i;
-      return turn(served, continuation(prompt, { ...options, seed }), metrics);
+      return turn(served, continuation(prompt, { ...options, seed }), metrics, structure?.field);
     }),
   );
 }
