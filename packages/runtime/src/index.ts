@@ -97,7 +97,7 @@ export {
 export { Embeddings } from './embedding/embeddings.js';
 export { type EmbedderOptions, loadEmbedder } from './embedding/load-embedder.js';
 export { TextTooLongError } from './embedding/text-too-long.js';
-export type { EngineStats } from './engine/engine.js';
+export type { EngineStats, PromptCounts } from './engine/engine.js';
 export { RuntimeError, type RuntimeErrorCode } from './error.js';
 export { type Perplexity, type PerplexityOptions, perplexity } from './evaluation/perplexity.js';
 export { ChatGeneration } from './generation/chat-generation.js';

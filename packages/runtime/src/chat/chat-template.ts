@@ -122,6 +122,11 @@ export class ChatTemplate {
     this.roles = rolesOf(source);
   }
 
+  /** The variable that switches thoughts on and off, for `extra`; undefined where the template has none. */
+  get thinkingVariable(): string | undefined {
+    return thinkingVariable(this.source);
+  }
+
   /** `source`: Jinja, as in `tokenizer.chat_template`. @throws ChatTemplateError BAD_TEMPLATE, BAD_ARGUMENT, BAD_OPTION */
   static from(source: string, tokens: TemplateTokens = {}): ChatTemplate {
     checkArgument('ChatTemplate', 'source', source, rules.text, badArgument);

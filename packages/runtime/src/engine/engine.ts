@@ -24,9 +24,18 @@ export interface EngineOptions extends ForwardStepsOptions {
   readonly onNotice?: NoticeListener;
 }
 
+/** The tokens of a prompt. */
+export interface PromptCounts {
+  readonly promptTokens: number;
+  /** Those that the cache held from other calls with the same beginning. */
+  readonly cachedTokens: number;
+}
+
 /** Options of a prompt's computation. */
 export interface PromptOptions {
   readonly signal?: AbortSignal | undefined;
+  /** Called when the computing of a prompt begins. */
+  readonly onPrompt?: ((counts: PromptCounts) => void) | undefined;
   /** Called after each chunk of a prompt, with its tokens. */
   readonly onProgress?: ProgressListener<'prefill'> | undefined;
 }
@@ -129,7 +138,7 @@ export class Engine {
     lease: Lease,
     ids: readonly number[],
     choice: TokenChoice,
-    { signal, onProgress }: PromptOptions,
+    { signal, onPrompt, onProgress }: PromptOptions,
   ): Promise<number> {
     let done = 0;
     const total = ids.length;
@@ -139,7 +148,8 @@ export class Engine {
       done += rows;
       onProgress?.({ phase: 'prefill', done, total });
     };
-    const request = { lease, ids, choice, most: 1, stops: noStops, signal, onRows };
+    const onBegin = (): void => onPrompt?.({ promptTokens: total, cachedTokens: lease.cachedTokens });
+    const request = { lease, ids, choice, most: 1, stops: noStops, signal, onBegin, onRows };
     const [token] = await this.scheduler.tokens(request);
     if (isFirst) this.count(lease, total);
     return token!;

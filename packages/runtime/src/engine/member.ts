@@ -25,6 +25,8 @@ export interface TokensRequest {
   /** End tokens. */
   readonly stops: Int32Array;
   readonly signal: AbortSignal | undefined;
+  /** Called once, when the lease has its first blocks: its `cachedTokens` are known. */
+  readonly onBegin?: (() => void) | undefined;
   /** Called after each chunk of `ids`, with the number of computed tokens. */
   readonly onRows?: ((rows: number) => void) | undefined;
 }
@@ -104,8 +106,18 @@ export class Member {
     if (lease.startedAt === 0) {
       lease.startedAt = performance.now();
       lease.cachedTokens = lease.sequence.length;
+      this.report();
     }
-    if (lease.missing === 0) this.end([]);
+    if (lease.missing === 0 && !this.ended) this.end([]);
+  }
+
+  /** A listener that throws ends its own call alone. */
+  private report(): void {
+    try {
+      this.request.onBegin?.();
+    } catch (error) {
+      this.fail(error);
+    }
   }
 
   /**

@@ -1,6 +1,7 @@
 import { checkOptions, type ProgressListener, type Refuse, rules, type Schema } from '@quern/core';
 import { encodeChatSchema } from '../chat/chat-template.js';
 import type { EncodeChatOptions } from '../chat/index.js';
+import type { PromptCounts } from '../engine/engine.js';
 import { badOption } from '../error.js';
 import { type AdapterChoices, adaptersOption } from '../model/adapters.js';
 import { SamplingError, type SamplingOptions } from '../sampling/index.js';
@@ -62,6 +63,11 @@ export interface GenerateOptions extends SamplingOptions, StructuredOptions, Sch
    * different adapters share steps. Default: none.
    */
   adapters?: AdapterChoices | undefined;
+  /**
+   * Called when the computing of the prompt begins, with its number of tokens and how many of them the cache holds; in a
+   * chat whose tools run, for each answer.
+   */
+  onPrompt?: ((counts: PromptCounts) => void) | undefined;
   /** Called after each chunk of the prompt, with its tokens. */
   onProgress?: ProgressListener<'prefill'> | undefined;
 }
@@ -133,6 +139,11 @@ export const generateSchema = {
     byDefault: true,
   },
   adapters: adaptersOption,
+  onPrompt: {
+    ...rules.callback,
+    about: 'called with { promptTokens, cachedTokens } when the computing of the prompt begins',
+    absent: 'none',
+  },
   onProgress: {
     ...rules.callback,
     about: "called with { phase: 'prefill', done, total } after each chunk of the prompt: tokens",

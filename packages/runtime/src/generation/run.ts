@@ -145,13 +145,13 @@ export class Run<Value = unknown, Text extends string = string> {
   /** Computes the prompt, without the reused tokens, and takes the first token. */
   private async prefill(): Promise<string> {
     const { engine } = this.source;
-    const { signal, maxWaitMs, onProgress, priority, reuse, group } = this.options;
+    const { signal, maxWaitMs, onPrompt, onProgress, priority, reuse, group } = this.options;
     this.source.needLive();
     this.loan = this.source.adapters();
     const lease = engine.lease({ priority, maxWaitMs, reuse, group, adapters: this.loan.uses });
     this.lease = lease;
     const choice = firstChoice(this.choice);
-    const token = await engine.prefill(lease, this.prompt.ids, choice, { signal, onProgress });
+    const token = await engine.prefill(lease, this.prompt.ids, choice, { signal, onPrompt, onProgress });
     this.prefillMs = performance.now() - lease.startedAt;
     this.cached = lease.cachedTokens;
     this.choice.accept(token);

@@ -5,7 +5,6 @@ import {
   opensThinking,
   takesOneCall,
   thinkingMarks,
-  thinkingVariable,
 } from '../chat/answer/call-formats.js';
 import { argumentStructures, callStructure } from '../chat/answer/call-structure.js';
 import {
@@ -158,13 +157,12 @@ const unknownFormat = () =>
 
 /** @throws RuntimeError BAD_OPTION where the template has no switch for thinking */
 function encodeOptions(
-  { source }: ChatTemplate,
+  { thinkingVariable: variable }: ChatTemplate,
   { tools: _, ...options }: ChatOptions,
   tools: readonly NamedTool[],
 ): EncodeChatOptions {
   const described = tools.length > 0 && { tools: tools.map((tool) => tool.described) };
   if (options.thinking === undefined) return { ...options, ...described };
-  const variable = thinkingVariable(source);
   if (variable === undefined)
     throw badOption(
       'the chat template of this model has no switch for thinking (enable_thinking)',

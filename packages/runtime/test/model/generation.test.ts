@@ -175,6 +175,29 @@ describe('how a generation ends', () => {
     expect(chunked.freeBlocks).toBe(1);
   });
 
+  test('onPrompt has the counts of the result, before any progress', async () => {
+    const seen: unknown[] = [];
+    const ask = () =>
+      model.generate('the cat sat on the mat', {
+        ...greedy,
+        maxTokens: 3,
+        onPrompt: (counts) => seen.push(counts),
+        onProgress: ({ phase }) => seen.push(phase),
+      }).result;
+    const results = [await ask(), await ask()];
+    const [first, second] = results.map(({ promptTokens, cachedTokens }) => ({ promptTokens, cachedTokens }));
+    expect(second!.cachedTokens).toBe(second!.promptTokens - 1);
+    expect(seen).toEqual([first, 'prefill', second, 'prefill']);
+  });
+
+  test('what onPrompt throws ends its call alone', async () => {
+    const onPrompt = () => {
+      throw new Error('no');
+    };
+    await expect(model.generate('the cat', { ...greedy, maxTokens: 3, onPrompt }).result).rejects.toThrow(/^no$/);
+    expect((await model.generate('the cat', { ...greedy, maxTokens: 3 }).result).tokens).toHaveLength(3);
+  });
+
   test('an abort at any token keeps the text and leaks nothing', async () => {
     const whole = await model.generate('the cat', { ...greedy, maxTokens: 40 }).result;
     await fc.assert(
