@@ -13,11 +13,12 @@ import { Origins } from './origins.js';
 import { Paths } from './paths.js';
 import { IgnoredFields } from './requests/ignored-fields.js';
 import { loadAdapter, unloadAdapter } from './routes/adapters.js';
+import { anthropicError, isAnthropic } from './routes/anthropic-error.js';
 import { audio } from './routes/audio.js';
 import { chatCompletions } from './routes/chat-completions.js';
 import { completions } from './routes/completions.js';
 import { embeddings } from './routes/embeddings.js';
-import { anthropicError, countTokens, messages } from './routes/messages.js';
+import { countTokens, messages } from './routes/messages.js';
 import { listModels, showModel } from './routes/models.js';
 import { addOllamaRoutes, ollamaError, ollamaRoutes } from './routes/ollama/index.js';
 import { pageFile } from './routes/page.js';
@@ -140,7 +141,7 @@ function appOf(context: ServerContext, calls: Calls, paths: Paths, listensOn: st
     const headers = { 'content-type': metrics.registry.contentType };
     return new Response(await metrics.registry.metrics(), { headers });
   });
-  app.get('/v1/models', () => listModels(context));
+  app.get('/v1/models', (c) => listModels(c, context));
   app.get('/v1/models/*', (c) => showModel(c, context));
   addOllamaRoutes(app, context);
   const { bodyBytes = defaults.bodyBytes, audioBytes = defaults.audioBytes } = options;
@@ -151,8 +152,8 @@ function appOf(context: ServerContext, calls: Calls, paths: Paths, listensOn: st
   for (const [path, route] of Object.entries(audioRoutes))
     app.post(path, answerBy(route, context, calls, audioBytes));
   addStoredResponses(app, context);
-  app.notFound((c) => respond(notFound(c), c.req.path));
-  app.onError((error, c) => respond(toApiError(error, paths), c.req.path));
+  app.notFound((c) => respond(notFound(c), c));
+  app.onError((error, c) => respond(toApiError(error, paths), c));
   return app;
 }
 
@@ -177,7 +178,7 @@ function answerBy(route: Route, context: ServerContext, calls: Calls, mostBytes:
       call.answered();
       return response;
     } catch (error) {
-      const response = respond(call.explain(error), path);
+      const response = respond(call.explain(error), c, call.id);
       status = response.status;
       call.end();
       return response;
@@ -208,15 +209,15 @@ const headerOf = ({ notices, ignored }: RoutedCall): string =>
     .slice(0, mostHeader)
     .replace(/[^ -~]/g, '?');
 
-/** The routes of Anthropic and Ollama have errors of their own form. */
-const respond = (error: ApiError, path: string): Response => {
-  const body = bodyOf(error, path);
+/** The routes of Anthropic and Ollama have errors of their own form, and so do all others for Anthropic's client. */
+const respond = (error: ApiError, { req }: Context, id: string | null = null): Response => {
+  const body = bodyOf(error, req.raw, req.path, id);
   return Response.json(body, { status: error.status, headers: error.headers });
 };
 
-function bodyOf(error: ApiError, path: string): object {
-  if (path.startsWith('/v1/messages')) return anthropicError(error);
-  return path.startsWith('/api/') ? ollamaError(error) : error.body;
+function bodyOf(error: ApiError, request: Request, path: string, id: string | null): object {
+  if (path.startsWith('/api/')) return ollamaError(error);
+  return path.startsWith('/v1/messages') || isAnthropic(request) ? anthropicError(error, id) : error.body;
 }
 
 function notFound(c: Context): ApiError {

@@ -28,9 +28,21 @@ export function kindOf(model: ServedModel): ModelKindName {
   return 'embed' in model ? 'embedding' : 'speech';
 }
 
+/** What clients may name. */
+export interface Offer {
+  readonly models: ServedModels;
+  /** Further names of models and adapters. */
+  readonly aliases?: Readonly<Record<string, string>> | undefined;
+  /** A name that nothing has means the first model of the kind that a route needs. */
+  readonly anyModel?: boolean | undefined;
+}
+
 /** A model and the name that answers give it. */
 export interface NamedModel<Kind extends ModelKindName> {
+  /** As the request named it, but for Ollama's `:latest`: clients compare it, or look up limits and prices by it. */
   readonly name: string;
+  /** The name of the model or adapter itself, in metrics: clients do not choose it. */
+  readonly ownName: string;
   readonly model: Kinds[Kind];
   /** The adapter that the request named as its model. */
   readonly adapters?: string | undefined;
@@ -40,47 +52,67 @@ export interface NamedModel<Kind extends ModelKindName> {
 
 /** The model for a text that a request names. @throws ApiError as `modelFor` */
 export const generatorFor = (
-  { models, speculate }: { readonly models: ServedModels } & Pick<NamedModel<'generation'>, 'speculate'>,
+  offer: Offer & Pick<NamedModel<'generation'>, 'speculate'>,
   name: string | undefined,
-): NamedModel<'generation'> => ({ ...modelFor(models, 'generation', name), speculate });
+): NamedModel<'generation'> => ({ ...modelFor(offer, 'generation', name), speculate: offer.speculate });
 
 /**
  * The model that a request names. Without a name: the only model of this kind.
  * @throws ApiError 404 for an unknown name, 400 for a model of another kind
  */
 export function modelFor<Kind extends ModelKindName>(
-  models: ServedModels,
+  offer: Offer,
   kind: Kind,
   name: string | undefined,
 ): NamedModel<Kind> {
+  const { models, anyModel } = offer;
   const fitting = Object.keys(models).filter((each) => kindOf(models[each]!) === kind);
-  const chosen = name === undefined ? onlyOne(fitting) : servedName(models, name);
+  const first = fitting.length === 1 || anyModel ? fitting[0] : undefined;
+  const chosen = name === undefined ? first : servedName(models, name);
   if (fitting.length === 0 && name === undefined) throw noneOf(models, kind);
   if (chosen === undefined)
     throw new ApiError(400, `name a model: there are ${fitting.join(', ')}`, 'model', 'missing');
-  const model = Object.hasOwn(models, chosen) ? models[chosen] : undefined;
+  const ownName = ownNameOf(offer, chosen);
+  const found =
+    namedModel(models, kind, ownName) ?? (anyModel && first ? namedModel(models, kind, first) : undefined);
+  if (!found) throw noModel(offer, chosen);
+  return { ...found, name: chosen };
+}
+
+/** The name that an alias stands for. */
+function ownNameOf({ aliases = {} }: Offer, name: string): string {
+  const alias = [name, untagged(name)].find((each) => Object.hasOwn(aliases, each));
+  return alias === undefined ? name : aliases[alias]!;
+}
+
+/** @throws ApiError 400 for a model of another kind */
+function namedModel<Kind extends ModelKindName>(
+  models: ServedModels,
+  kind: Kind,
+  name: string,
+): NamedModel<Kind> | undefined {
+  const model = Object.hasOwn(models, name) ? models[name] : undefined;
   if (!model) {
-    const adapted = kind === 'generation' && adaptedModel(models, chosen);
-    if (adapted) return { name: chosen, model: adapted as Kinds[Kind], adapters: chosen };
-    throw noModel(models, chosen);
+    const adapted = kind === 'generation' ? adaptedModel(models, name) : undefined;
+    return adapted && { name, ownName: name, model: adapted as Kinds[Kind], adapters: name };
   }
   if (kindOf(model) !== kind)
     throw new ApiError(
       400,
-      `"${chosen}" is a model for ${kindOf(model)}; this route needs one for ${kind}`,
+      `"${name}" is a model for ${kindOf(model)}; this route needs one for ${kind}`,
       'model',
       'wrong_kind',
     );
-  return { name: chosen, model: model as Kinds[Kind] };
+  return { name, ownName: name, model: model as Kinds[Kind] };
 }
-
-const onlyOne = <T>(values: readonly T[]): T | undefined => (values.length === 1 ? values[0] : undefined);
 
 const tag = ':latest';
 
+const untagged = (name: string): string => (name.endsWith(tag) ? name.slice(0, -tag.length) : name);
+
 /** The name of a model or adapter with or without Ollama's `:latest`, which mean the same. */
 export function servedName(models: ServedModels, name: string): string {
-  const other = name.endsWith(tag) ? name.slice(0, -tag.length) : name + tag;
+  const other = name.endsWith(tag) ? untagged(name) : name + tag;
   const isKnown = (each: string) => Object.hasOwn(models, each) || adaptedModel(models, each) !== undefined;
   return !isKnown(name) && isKnown(other) ? other : name;
 }
@@ -101,8 +133,11 @@ export const generators = (models: ServedModels): readonly (readonly [string, Mo
 const adaptedModel = (models: ServedModels, adapter: string): Model | undefined =>
   generators(models).find(([, { adapters }]) => adapters.some(({ name }) => name === adapter))?.[1];
 
-function noModel(models: ServedModels, name: string): ApiError {
-  const adapters = generators(models).flatMap(([, model]) => model.adapters.map((each) => each.name));
-  const known = [...Object.keys(models), ...adapters].join(', ');
+/** The adapters of all models. */
+export const adapterNames = (models: ServedModels): readonly string[] =>
+  generators(models).flatMap(([, model]) => model.adapters.map((each) => each.name));
+
+function noModel({ models, aliases = {} }: Offer, name: string): ApiError {
+  const known = [...Object.keys(models), ...adapterNames(models), ...Object.keys(aliases)].join(', ');
   return new ApiError(404, `there is no model "${name}"; there are ${known}`, 'model', 'model_not_found');
 }

@@ -1,7 +1,7 @@
 import { checkArgument, checkOptions, type Rule, rules, type Schema } from '@quern/core';
 import { RuntimeError, type SpeculateOptions } from '@quern/runtime';
 import { isAllowedHost } from './hosts.js';
-import { isServedModel, type ServedModels } from './models.js';
+import { adapterNames, isServedModel, type ServedModels } from './models.js';
 
 /** Receives one line of the log: a plain object, ready for JSON. */
 export type Log = (entry: Readonly<Record<string, unknown>>) => void;
@@ -9,6 +9,13 @@ export type Log = (entry: Readonly<Record<string, unknown>>) => void;
 export interface HandlerOptions {
   /** The models, by the names that clients use. The caller disposes them. */
   readonly models: ServedModels;
+  /**
+   * Further names of models and adapters, as in `{ 'claude-sonnet-4-5': 'my-model' }`: for clients that name models of
+   * their own. Answers have the name that the request has.
+   */
+  readonly aliases?: Readonly<Record<string, string>> | undefined;
+  /** A name that nothing has means the first model of the kind that a route needs. Default: status 404. */
+  readonly anyModel?: boolean | undefined;
   /** Keys that clients must send, one at least; default: none is needed. */
   readonly apiKeys?: readonly string[] | undefined;
   /** Origins (`https://example.com`) that browsers may call from; '*': all. Default: only pages of this server. */
@@ -92,6 +99,14 @@ const models: Rule<ServedModels> = {
     rules.isObject(value) && !Array.isArray(value) && Object.values(value).every(isServedModel),
 };
 
+const names: Rule<Readonly<Record<string, string>>> = {
+  must: "an object of names of models by their further names, as in { 'claude-sonnet-4-5': 'my-model' }",
+  holds: (value): value is Readonly<Record<string, string>> =>
+    rules.isObject(value) &&
+    !Array.isArray(value) &&
+    Object.entries(value).every(([name, own]) => name !== '' && typeof own === 'string'),
+};
+
 /** Clients cannot send spaces at the ends of a header. */
 const key: Rule<string> = {
   must: 'a key, not empty and without spaces around it',
@@ -135,6 +150,12 @@ const address: Rule<string> = {
 /** What each option must be, and its default. */
 export const handlerSchema = {
   models: { ...models, about: 'the models, by the names that clients use', required: true },
+  aliases: { ...names, about: 'further names of models and adapters', absent: 'none' },
+  anyModel: {
+    ...rules.flag,
+    about: 'a name that nothing has means the first model of the kind that a route needs',
+    byDefault: false,
+  },
   apiKeys: { ...keys, about: 'keys that clients must send', absent: 'none is needed' },
   cors: { ...origins, about: "origins that browsers may call from; '*': all", absent: 'none' },
   allowedHosts: {
@@ -212,6 +233,20 @@ export function needOptions(
   if (rules.isObject(options) && options.apiKeys !== undefined && !keys.holds(options.apiKeys))
     throw badOption(`[${where}] apiKeys must be ${keys.must}`);
   checkOptions(where, options, schema, badOption);
+  needAliases(where, options as HandlerOptions);
+}
+
+/** @throws RuntimeError BAD_OPTION for an alias that is a name already, or that names nothing */
+function needAliases(where: string, { models, aliases = {} }: HandlerOptions): void {
+  const known = [...Object.keys(models), ...adapterNames(models)];
+  for (const [alias, own] of Object.entries(aliases)) {
+    if (known.includes(alias))
+      throw badOption(`[${where}] aliases has '${alias}', which is a model's own name: choose another one`);
+    if (!known.includes(own))
+      throw badOption(
+        `[${where}] aliases.${alias} is '${own}', which is no model; there are ${known.join(', ')}`,
+      );
+  }
 }
 
 /** @throws RuntimeError BAD_ARGUMENT */

@@ -3,7 +3,7 @@ import Anthropic from '@anthropic-ai/sdk';
 import type { Model } from '@quern/runtime';
 import OpenAI from 'openai';
 import type { RunningServer } from '../src/index.js';
-import { loadDemo, post, serving } from './serving.js';
+import { json, loadDemo, post, serving } from './serving.js';
 
 let model: Model;
 let server: RunningServer;
@@ -67,15 +67,49 @@ describe('Anthropic’s messages', () => {
     expect(input_tokens).toBe(usage.input_tokens + usage.cache_read_input_tokens!);
   });
 
-  test('a prefill is refused', async () => {
-    const begun = { role: 'assistant' as const, content: 'Once' };
-    for (const stream of [false, true])
-      await expect(
-        client().messages.create({ ...ask, stream, messages: [...ask.messages, begun] }),
-      ).rejects.toMatchObject({
-        status: 400,
-        error: { error: { message: expect.stringContaining('prefills are not supported') } },
-      });
+  test('a prefill is continued, whole and streamed', async () => {
+    const begun = {
+      ...ask,
+      messages: [...ask.messages, { role: 'assistant' as const, content: 'Once upon' }],
+    };
+    const { content, usage } = await client().messages.create(begun);
+    expect(content).toEqual([expect.objectContaining({ text: expect.stringMatching(/^ a time/) })]);
+    expect((await client().messages.stream(begun).finalMessage()).content).toEqual(content);
+    const { max_tokens: _, temperature: __, ...prompt } = begun;
+    const { input_tokens } = await client().messages.countTokens(prompt);
+    expect(input_tokens).toBe(usage.input_tokens + usage.cache_read_input_tokens!);
+  });
+
+  test.each([
+    [
+      'a structure',
+      { output_config: { format: { type: 'json_schema', schema: {} } } },
+      'output_config.format',
+    ],
+    ['an empty text', { messages: [...ask.messages, { role: 'assistant', content: '' }] }, 'not empty'],
+    [
+      'a call',
+      {
+        messages: [
+          ...ask.messages,
+          { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'f', input: {} }] },
+        ],
+      },
+      'text alone',
+    ],
+    ['nothing before it', { messages: [{ role: 'assistant', content: 'Once' }] }, 'put a question before it'],
+  ])('a prefill with %s is refused by name', async (_, more, says) => {
+    const begun = { ...ask, messages: [...ask.messages, { role: 'assistant', content: 'Once' }] };
+    const response = await post(
+      `${server.url}/v1/messages`,
+      { ...begun, ...more },
+      { 'x-api-key': 'secret' },
+    );
+    const { error } = await json(response);
+    expect([response.status, error]).toEqual([
+      400,
+      { type: 'invalid_request_error', message: expect.stringContaining(says) },
+    ]);
   });
 
   test('errors have Anthropic’s shape', async () => {

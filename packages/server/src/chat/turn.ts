@@ -66,7 +66,7 @@ export async function* turn(
   }
   const result = await generation.result;
   if (result.reason === 'abort') throw new ApiError(499, 'the client closed the request', null, 'aborted');
-  metrics.record({ model: served.name, ...figures.of(result) });
+  metrics.record({ model: served.ownName, ...figures.of(result) });
   yield { type: 'end', result, thinkingTokens: thoughts.count };
 }
 

@@ -1,70 +1,48 @@
-import { type ChatMessage, type ChatOptions, stringifyJson } from '@quern/runtime';
+import type { ChatOptions, Model, SchemaRules, StructuredOptions } from '@quern/runtime';
 import { z } from 'zod';
 import { badField } from '../errors.js';
-import { keyOrder, modelName, orNull, stream, whole } from './fields.js';
-import { described } from './tools.js';
+import { block, harmless, text } from './anthropic-blocks.js';
+import { toolFields } from './anthropic-tools.js';
+import { keyOrder, modelName, notSupported, orNull, stream, whole } from './fields.js';
+import { schemaOf } from './response-format.js';
 
-const cached = { cache_control: z.unknown().optional() };
-const text = z.object({ type: z.literal('text'), text: z.string(), ...cached });
-const toolUse = z.object({
-  type: z.literal('tool_use'),
-  id: z.string(),
-  name: z.string(),
-  input: z.record(z.string(), z.unknown()),
-  ...cached,
-});
-const toolResult = z.object({
-  type: z.literal('tool_result'),
-  tool_use_id: z.string(),
-  content: z.union([z.string(), z.array(text)]).optional(),
-  is_error: z.boolean().optional(),
-  ...cached,
-});
-const thinking = z.object({
-  type: z.literal('thinking'),
-  thinking: z.string(),
-  signature: z.string().optional(),
-});
-
-const block = z.discriminatedUnion('type', [text, toolUse, toolResult, thinking], {
-  error: 'a block must be text, tool_use, tool_result or thinking: this model reads no images or documents',
-});
-
-const message = z.object({
+const message = z.strictObject({
   role: z.enum(['user', 'assistant', 'system']),
   content: z.union([z.string(), z.array(block)]),
 });
+
+const format = orNull(
+  z.strictObject({
+    type: z.literal('json_schema'),
+    schema: z.record(z.string(), z.unknown()),
+    name: harmless,
+  }),
+);
 
 const prompt = {
   model: modelName,
   messages: z.array(message).min(1),
   system: orNull(z.union([z.string(), z.array(text)])),
-  tools: orNull(
-    z.array(
-      z.object({
-        name: z.string(),
-        description: z.string().optional(),
-        input_schema: z.record(z.string(), z.unknown()),
-        strict: z.boolean().nullish(),
-        type: z.literal('custom').optional(),
-        ...cached,
-      }),
-    ),
-  ),
-  tool_choice: orNull(
-    z.object({
-      type: z.enum(['auto', 'any', 'tool', 'none']),
-      name: z.string().optional(),
-      disable_parallel_tool_use: z.boolean().optional(),
+  ...toolFields,
+  thinking: orNull(
+    z.strictObject({
+      type: z.enum(['enabled', 'disabled', 'adaptive', 'between_tools']),
+      budget_tokens: harmless,
+      display: harmless,
     }),
   ),
-  thinking: orNull(
-    z.object({ type: z.enum(['enabled', 'disabled', 'adaptive']), budget_tokens: z.number().optional() }),
+  output_config: orNull(z.strictObject({ format, effort: harmless, task_budget: harmless })),
+  output_format: format,
+  mcp_servers: orNull(
+    z.array(z.unknown()).max(0, 'mcp_servers is not supported: connect them in the client, as tools'),
   ),
+  context_management: harmless,
+  cache_control: harmless,
+  speed: harmless,
 };
 
-/** The body of POST /v1/messages/count_tokens. */
-export const countRequest = z.strictObject(prompt);
+/** The body of POST /v1/messages/count_tokens. Clients may send that of /v1/messages. */
+export const countRequest = z.strictObject({ ...prompt, max_tokens: harmless, stream: harmless });
 
 /** The body of POST /v1/messages. */
 export const messagesRequest = z.strictObject({
@@ -76,66 +54,63 @@ export const messagesRequest = z.strictObject({
   temperature: orNull(z.number().min(0).max(1)),
   top_k: orNull(whole(0)),
   top_p: orNull(z.number().min(Number.MIN_VALUE).max(1)),
-  metadata: z.unknown().optional(),
-  service_tier: z.unknown().optional(),
+  container: notSupported('container'),
+  metadata: harmless,
+  service_tier: harmless,
+  inference_geo: harmless,
+  diagnostics: harmless,
+  user_profile_id: harmless,
+  workspace_id: harmless,
 });
 
 export type CountRequest = z.output<typeof countRequest>;
 export type MessagesRequest = z.output<typeof messagesRequest>;
 
-/** A prefill: an answer's beginning, which templates would show as a finished turn. @throws ApiError 400 */
-export function needNoPrefill({ messages }: MessagesRequest): void {
-  if (messages.at(-1)!.role === 'assistant')
-    throw badField('messages', 'the last message is of the assistant: prefills are not supported');
+/** What the answer must be: `output_config.format`, or its older name `output_format`. */
+export function structureOf({ output_config, output_format }: CountRequest): StructuredOptions & SchemaRules {
+  const format = output_config?.format ?? output_format;
+  return format ? schemaOf({ schema: format.schema }) : {};
 }
 
-const join = (content: string | readonly { readonly text: string }[] | undefined): string =>
-  typeof content === 'string' ? content : (content ?? []).map((each) => each.text).join('');
-
-/** The messages in OpenAI's form, as the templates know them. */
-export function chatMessages({ system, messages }: CountRequest): ChatMessage[] {
-  const first = system === undefined ? [] : [{ role: 'system', content: join(system) }];
-  return [...first, ...messages.flatMap(({ role, content }) => fromBlocks(role, content))];
+/** The switch for thoughts, where the model's template has one. */
+export function thinkingOf(
+  { thinking }: CountRequest,
+  { chatTemplate }: Model,
+  notice: (text: string) => void,
+): Pick<ChatOptions, 'extra'> {
+  if (!thinking) return {};
+  const variable = chatTemplate?.thinkingVariable;
+  if (variable !== undefined) return { extra: { [variable]: thinking.type !== 'disabled' } };
+  if (thinking.type === 'disabled') notice('the chat template of this model has no switch for thinking');
+  return {};
 }
 
-type Blocks = Exclude<z.output<typeof message>['content'], string>;
-
-function fromBlocks(role: string, content: string | Blocks): ChatMessage[] {
-  if (typeof content === 'string') return [{ role, content }];
-  const results = content.filter((each) => each.type === 'tool_result');
-  const calls = content.filter((each) => each.type === 'tool_use');
-  const texts = join(content.filter((each) => each.type === 'text'));
-  const thoughts = content.filter((each) => each.type === 'thinking').map((each) => each.thinking);
-  const own: ChatMessage = {
-    role,
-    content: texts,
-    ...(thoughts.length > 0 && { reasoning_content: thoughts.join('') }),
-    ...(calls.length > 0 && { tool_calls: calls.map(toCall) }),
-  };
-  const answers = results.map((each) => ({
-    role: 'tool',
-    tool_call_id: each.tool_use_id,
-    content: join(each.content),
-  }));
-  return texts === '' && calls.length === 0 && answers.length > 0 ? answers : [...answers, own];
+/** The start of the answer (a prefill): the text of a last message that is of the assistant. @throws ApiError 400 */
+export function prefillOf({ messages }: Pick<CountRequest, 'messages'>): string | undefined {
+  const { role, content } = messages.at(-1)!;
+  if (role !== 'assistant') return undefined;
+  const blocks = typeof content === 'string' ? [{ type: 'text' as const, text: content }] : content;
+  const text = blocks.map((each) => (each.type === 'text' ? each.text : '')).join('');
+  if (blocks.some(({ type }) => type !== 'text') || text === '')
+    throw badField(
+      'messages',
+      'the last message is of the assistant: the answer continues it, so it must be text alone, and not empty',
+    );
+  if (messages.length === 1)
+    throw badField('messages', 'the last message is of the assistant: put a question before it');
+  return text;
 }
 
-const toCall = ({ id, name, input }: z.output<typeof toolUse>) => ({
-  id,
-  type: 'function',
-  function: { name, arguments: stringifyJson(input) ?? '{}' },
-});
-
-const choices = { auto: 'auto', any: 'required', none: 'none' } as const;
-
-/** The tools in OpenAI's form. */
-export function toolsOf({ tools, tool_choice: choice }: CountRequest): ChatOptions {
-  if (!tools) return {};
-  const named = choice?.type === 'tool' ? { name: choice.name ?? '' } : choice && choices[choice.type];
-  return {
-    tools: tools.map(({ input_schema: parameters, ...tool }) => described({ ...tool, parameters })),
-    toolChoice: named,
-    parallelCalls:
-      choice?.disable_parallel_tool_use === undefined ? undefined : !choice.disable_parallel_tool_use,
-  };
+/** @throws ApiError 400 for fields that do not fit together */
+export function needFitting(body: CountRequest, { tools, toolChoice }: ChatOptions): void {
+  const calls = (tools as readonly unknown[] | undefined)?.length && toolChoice !== 'none';
+  const field = body.output_config?.format ? 'output_config.format' : 'output_format';
+  const isStructured = Boolean(body.output_config?.format ?? body.output_format);
+  if (isStructured && calls)
+    throw badField(field, `${field} goes with no tools: leave one of them out, or send tool_choice: none`);
+  if (prefillOf(body) === undefined || !(calls || isStructured)) return;
+  throw badField(
+    'messages',
+    `the last message is of the assistant: an answer is continued without ${calls ? 'tools' : field}`,
+  );
 }

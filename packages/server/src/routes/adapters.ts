@@ -4,7 +4,7 @@ import { type Model, QuernError } from '@quern/runtime';
 import { z } from 'zod';
 import type { Call, ServerContext } from '../context.js';
 import { ApiError, badField } from '../errors.js';
-import { generators, modelFor, type ServedModels } from '../models.js';
+import { adapterNames, generators, modelFor, type Offer } from '../models.js';
 import { modelName } from '../requests/fields.js';
 import { parse, readJson } from '../requests/parse.js';
 import { wholeJson } from '../whole.js';
@@ -19,10 +19,10 @@ const loadRequest = z.strictObject({
 
 /** POST /v1/load_lora_adapter, as vLLM has it; the path lies in the server's folder of adapters */
 export async function loadAdapter(request: Request, context: ServerContext, call: Call): Promise<Response> {
-  const { models, adapterFolder } = context.options;
+  const { models, aliases, adapterFolder } = context.options;
   const body = parse(loadRequest, await readJson(request), call);
-  const { model } = modelFor(models, 'generation', body.model);
-  needFree(models, body.lora_name);
+  const { model } = modelFor({ models, aliases }, 'generation', body.model);
+  needFree({ models, aliases }, body.lora_name);
   const path = await pathIn(adapterFolder!, body.lora_path);
   await model.loadAdapter(body.lora_name, path, { signal: call.signal }).catch((error: unknown) => {
     throw isFault(error)
@@ -62,8 +62,9 @@ const hasAdapter = ({ adapters }: Model, name: string): boolean =>
   adapters.some((each) => each.name === name);
 
 /** Clients name adapters and models alike. */
-function needFree(models: ServedModels, name: string): void {
-  if (Object.hasOwn(models, name) || generators(models).some(([, model]) => hasAdapter(model, name)))
+function needFree({ models, aliases = {} }: Offer, name: string): void {
+  const taken = [...Object.keys(models), ...adapterNames(models), ...Object.keys(aliases)];
+  if (taken.includes(name))
     throw badField('lora_name', `there is a model or adapter "${name}"`, 'name_taken');
 }
 

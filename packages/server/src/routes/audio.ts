@@ -37,7 +37,7 @@ export const audio =
   (task: 'transcribe' | 'translate') =>
   async (request: Request, { options }: ServerContext, call: Call): Promise<Response> => {
     const { file, body } = await readForm(request, call);
-    const { model } = modelFor(options.models, 'speech', body.model);
+    const { model } = modelFor(options, 'speech', body.model);
     const transcribe = (more: TranscribeOptions = {}) =>
       model.transcribe(file, { ...optionsOf(body, task, call.signal), ...more });
     const isStream = body.stream === 'true' || body.stream === '1';

@@ -40,7 +40,7 @@ export async function embeddings(
   call: Call,
 ): Promise<Response> {
   const body = parse(request_, await readJson(request), call);
-  const { name, model } = modelFor(options.models, 'embedding', body.model);
+  const { name, model } = modelFor(options, 'embedding', body.model);
   if (body.dimensions !== undefined && body.dimensions !== model.dimensions)
     throw badField('dimensions', `"${name}" has ${model.dimensions} dimensions; they cannot be changed`);
   const texts = inputsOf(body.input);

@@ -1,9 +1,11 @@
 import type { Model } from '@quern/runtime';
 import type { Context } from 'hono';
 import type { ServerContext } from '../context.js';
-import { generators, kindOf, modelFor, type ServedModel, servedName } from '../models.js';
+import { generators, kindOf, modelFor, type Offer, type ServedModel, servedName } from '../models.js';
+import { isAnthropic } from './anthropic-error.js';
 
-const created = Math.floor(Date.now() / 1000);
+const begin = new Date();
+const created = Math.floor(begin.getTime() / 1000);
 
 const describe = (name: string, model: ServedModel) => ({
   id: name,
@@ -15,19 +17,47 @@ const describe = (name: string, model: ServedModel) => ({
   ...('plan' in model && { backend: model.backend, plan: model.plan.ranges }),
 });
 
+type Description = ReturnType<typeof describe>;
+
 /** The adapters of a model: clients name them as models. */
 const adaptersOf = ([parent, model]: readonly [string, Model]) =>
   model.adapters.map(({ name, rank }) => ({ ...describe(name, model), parent, adapter: { rank } }));
 
-/** GET /v1/models */
-export const listModels = ({ options }: ServerContext): Response =>
-  Response.json({
-    object: 'list',
-    data: [
-      ...Object.entries(options.models).map(([name, model]) => describe(name, model)),
-      ...generators(options.models).flatMap(adaptersOf),
-    ],
+/** All that clients may name. */
+function namedBy({ models, aliases = {} }: Offer): readonly Description[] {
+  const own = [
+    ...Object.entries(models).map(([name, model]) => describe(name, model)),
+    ...generators(models).flatMap(adaptersOf),
+  ];
+  const others = Object.entries(aliases).flatMap(([id, alias_of]) => {
+    const meant = own.find((each) => each.id === alias_of);
+    return meant ? [{ ...meant, id, alias_of }] : [];
   });
+  return [...own, ...others];
+}
+
+/** In the form of Anthropic's API. */
+const anthropicModel = ({ id, max_model_len }: Description) => ({
+  type: 'model',
+  id,
+  display_name: id,
+  created_at: begin.toISOString(),
+  deprecated_at: null,
+  retires_at: null,
+  lifecycle: 'active',
+  line: null,
+  capabilities: null,
+  max_input_tokens: max_model_len ?? null,
+  max_tokens: max_model_len ?? null,
+});
+
+/** GET /v1/models, in OpenAI's form; for Anthropic's client in its own */
+export function listModels({ req }: Context, { options }: ServerContext): Response {
+  const data = namedBy(options);
+  if (!isAnthropic(req.raw)) return Response.json({ object: 'list', data });
+  const [first_id, last_id] = [data.at(0)?.id ?? null, data.at(-1)?.id ?? null];
+  return Response.json({ data: data.map(anthropicModel), has_more: false, first_id, last_id });
+}
 
 /** Text with a wrong escape ('%zz') stays as it is: no model has such a name. */
 function decoded(text: string): string {
@@ -39,11 +69,10 @@ function decoded(text: string): string {
 }
 
 /** GET /v1/models/:name */
-export function showModel(context: Context, { options }: ServerContext): Response {
-  const { models } = options;
-  const name = servedName(models, decoded(context.req.path.slice('/v1/models/'.length)));
-  if (Object.hasOwn(models, name)) return Response.json(describe(name, models[name]!));
-  modelFor(models, 'generation', name); // throws 404
-  const adapters = generators(models).flatMap(adaptersOf);
-  return Response.json(adapters.find(({ id }) => id === name));
+export function showModel({ req }: Context, { options }: ServerContext): Response {
+  const { models, aliases } = options;
+  const name = servedName(models, decoded(req.path.slice('/v1/models/'.length)));
+  const found = namedBy(options).find(({ id }) => id === name);
+  if (!found) modelFor({ models, aliases }, 'generation', name); // throws 404
+  return Response.json(isAnthropic(req.raw) ? anthropicModel(found!) : found);
 }

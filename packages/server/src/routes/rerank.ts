@@ -21,7 +21,7 @@ const request_ = z.strictObject({
 /** POST /v1/rerank, in the form of Jina and Cohere */
 export async function rerank(request: Request, { options }: ServerContext, call: Call): Promise<Response> {
   const body = parse(request_, await readJson(request), call);
-  const { name, model } = modelFor(options.models, 'embedding', body.model);
+  const { name, model } = modelFor(options, 'embedding', body.model);
   const lengths = truncationOf(body, model);
   const found = model
     .rerank(body.query, body.documents, { ...lengths, signal: call.signal })

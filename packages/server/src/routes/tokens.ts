@@ -15,7 +15,7 @@ const tokenizeRequest = z.strictObject({
 /** POST /tokenize */
 export async function tokenize(request: Request, { options }: ServerContext, call: Call): Promise<Response> {
   const body = parse(tokenizeRequest, await readJson(request), call);
-  const { model } = modelFor(options.models, 'generation', body.model);
+  const { model } = modelFor(options, 'generation', body.model);
   const text = body.prompt ?? body.content;
   if (text === undefined) throw badField('prompt', 'give a text as prompt');
   const added = body.add_special_tokens ?? true;
@@ -32,7 +32,7 @@ export async function detokenize(
   call: Call,
 ): Promise<Response> {
   const body = parse(detokenizeRequest, await readJson(request), call);
-  const { model } = modelFor(options.models, 'generation', body.model);
+  const { model } = modelFor(options, 'generation', body.model);
   const prompt = model.detokenize(body.tokens);
   return Response.json({ prompt, content: prompt });
 }

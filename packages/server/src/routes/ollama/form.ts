@@ -50,7 +50,5 @@ export const ollamaGenerator = (
   name: string | undefined,
 ): NamedModel<'generation'> => found(name, () => generatorFor(options, name));
 
-export const ollamaEmbedder = (
-  { models }: HandlerOptions,
-  name: string | undefined,
-): NamedModel<'embedding'> => found(name, () => modelFor(models, 'embedding', name));
+export const ollamaEmbedder = (options: HandlerOptions, name: string | undefined): NamedModel<'embedding'> =>
+  found(name, () => modelFor(options, 'embedding', name));
