@@ -17,18 +17,22 @@ const chatTemplate = `
 const controls = ['<think>', '</think>', '<tool_call>', '</tool_call>'];
 const call = ['<tool_call>', '{"name": "Bash"', ', "arguments": ', '{"command": "ls"}', '} ', '</tool_call>'];
 
-const load = async (pieces: readonly string[]) => {
-  const path = await writeScriptedModel(pieces, { controls, context: 40_000 });
-  return loadModel(path, { backend: 'cpu', cache: 'paged', context: 40_000, chatTemplate });
+const load = async (pieces: readonly string[], context = 40_000) => {
+  const path = await writeScriptedModel(pieces, { controls, context });
+  return loadModel(path, { backend: 'cpu', cache: 'paged', context, chatTemplate });
 };
 
 const log: Readonly<Record<string, unknown>>[] = [];
-let models: Record<'caller' | 'titles', Model>;
+let models: Record<'caller' | 'titles' | 'small', Model>;
 let server: RunningServer;
 beforeAll(async () => {
   models = {
     caller: await load(['<think>', 'Look first.', '</think>', 'I look.', ...call]),
     titles: await load(['{"title"', ': ', '"Files here"', '}']),
+    small: await load(
+      Array.from({ length: 60 }, (_, i) => `w${i} `),
+      48,
+    ),
   };
   const aliases = { 'claude-haiku-4-5-20251001': 'titles' };
   server = await serve({
@@ -74,7 +78,7 @@ describe('a session', () => {
     expect(whole).toMatchObject({
       type: 'message',
       role: 'assistant',
-      model: 'claude-sonnet-4-5-20250929',
+      model: 'claude-sonnet-4-6',
       content: called,
       stop_reason: 'tool_use',
       stop_sequence: null,
@@ -114,7 +118,7 @@ describe('a session', () => {
     expect(counted.input_tokens).toBe(usage.input_tokens + usage.cache_read_input_tokens);
   });
 
-  test('message_start has the prompt’s tokens, and comes before the first token', async () => {
+  test('message_start has the prompt’s tokens; then the events of each block', async () => {
     const begin = await json(await ask(first()));
     const text = await (await ask({ ...first(), stream: true })).text();
     const events = text.split('\n\n').flatMap((each) => /^data: (.*)$/m.exec(each)?.[1] ?? []);
@@ -168,7 +172,7 @@ describe('requests beside it', () => {
 
   test('the models in Anthropic’s form', async () => {
     const page = await client().models.list();
-    expect(page.data.map(({ id }) => id)).toEqual(['caller', 'titles', 'claude-haiku-4-5-20251001']);
+    expect(page.data.map(({ id }) => id)).toEqual(['caller', 'titles', 'small', 'claude-haiku-4-5-20251001']);
     expect(page.data[0]).toMatchObject({ type: 'model', display_name: 'caller', max_input_tokens: 40_000 });
     expect(page).toMatchObject({ has_more: false, first_id: 'caller', last_id: 'claude-haiku-4-5-20251001' });
     const one = await client().models.retrieve('titles');
@@ -319,16 +323,17 @@ test('errors have the id of the request', async () => {
 });
 
 test('a prompt that is too long is one that Claude Code makes shorter', async () => {
-  const response = await ask({ ...quota, messages: [{ role: 'user', content: 'a'.repeat(50_000) }] });
+  const messages = [{ role: 'user', content: 'a'.repeat(100) }];
+  const response = await ask({ ...quota, model: 'small', messages });
   const { error } = await json(response);
   expect([response.status, error.type]).toEqual([400, 'invalid_request_error']);
-  expect(error.message).toMatch(/^prompt is too long: /);
+  expect(error.message).toMatch(/^prompt is too long: .* context of 48/);
 });
 
-test('a full context is its own reason', async () => {
-  const content = 'a'.repeat(39_991); // role, question and end of the prompt: 7 tokens; two are left
-  const whole = await json(
-    await ask({ ...quota, max_tokens: 1000, model: 'titles', messages: [{ role: 'user', content }] }),
-  );
-  expect(whole).toMatchObject({ stop_reason: 'model_context_window_exceeded', usage: { output_tokens: 2 } });
+test.each([false, true])('a full context is its own reason (stream: %s)', async (stream) => {
+  const body = { ...quota, model: 'small', max_tokens: 40 };
+  const message = stream ? await streamed(body) : await json(await ask(body));
+  const { usage, stop_reason } = message;
+  expect(stop_reason).toBe('model_context_window_exceeded');
+  expect(usage.input_tokens + usage.cache_read_input_tokens + usage.output_tokens).toBe(48);
 });

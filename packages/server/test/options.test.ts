@@ -19,6 +19,18 @@ const common: readonly (readonly [string, Make, RegExp])[] = [
   ['a number as a model', () => ({ models: { a: 5 } }), /models is an object; it must be/],
   ['a model that still loads', () => ({ models: { a: loadDemo } }), /await loadModel/],
   ['a misspelt option', given({ apikeys: ['k'] }), /no option 'apikeys': did you mean 'apiKeys'\?/],
+  ['aliases as a list', given({ aliases: ['a'] }), /aliases is .*; it must be an object of names/],
+  [
+    'an alias of nothing',
+    given({ aliases: { a: 'none' } }),
+    /aliases\.a is 'none', which is no model; there are demo/,
+  ],
+  [
+    'an alias that is a name',
+    given({ aliases: { demo: 'demo' } }),
+    /aliases has 'demo', which is a model's own/,
+  ],
+  ['anyModel as a name', given({ anyModel: 'demo' }), /anyModel is 'demo'/],
   ['no key', given({ apiKeys: [] }), /no key would be accepted; leave apiKeys out for an open server/],
   ['an empty key', given({ apiKeys: ['good', ''] }), /apiKeys must be a list of keys, each not empty/],
   ['a key with a line break', given({ apiKeys: ['good\n'] }), /without spaces around it/],

@@ -107,7 +107,7 @@ const system = (cch: string) => [
 ];
 
 const common = (cch: string) => ({
-  model: 'claude-sonnet-4-5-20250929',
+  model: 'claude-sonnet-4-6',
   system: system(cch),
   tools,
   metadata: { user_id: '{"device_id":"0","session_id":"1"}' },
