@@ -35,13 +35,14 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   async (signal) => {
     const port = await freePort();
     const url = `http://127.0.0.1:${port}`;
-    const server = start(['serve', 'demo', 'second=demo', '--port', String(port), '--api-key', 'secret']);
+    const flags = ['--alias', 'gpt-4o=second', '--any-model', '--port', String(port), '--api-key', 'secret'];
+    const server = start(['serve', 'demo', 'second=demo', ...flags]);
     await untilReady(url);
     const headers = { 'content-type': 'application/json', authorization: 'Bearer secret' };
     const models = (await (await fetch(`${url}/v1/models`, { headers })).json()) as {
       data: { id: string }[];
     };
-    expect(models.data.map(({ id }) => id)).toEqual(['demo', 'second']);
+    expect(models.data.map(({ id }) => id)).toEqual(['demo', 'second', 'gpt-4o']);
     expect((await fetch(`${url}/v1/models`)).status).toBe(401);
     const body = {
       model: 'second',
@@ -50,11 +51,15 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
       ignore_eos: true,
       stream: true,
     };
-    const response = await fetch(`${url}/v1/chat/completions`, {
-      method: 'POST',
-      headers,
-      body: JSON.stringify(body),
-    });
+    const post = (more: object) =>
+      fetch(`${url}/v1/chat/completions`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify({ ...body, ...more }),
+      });
+    for (const model of ['gpt-4o', 'no-such-model'])
+      expect((await post({ model, max_tokens: 1, stream: false })).status).toBe(200);
+    const response = await post({});
     server.kill(signal);
     expect(await response.text()).toMatch(/data: \[DONE\]\n\n$/);
     const { code, stdout, stderr } = await server.finished;
@@ -141,6 +146,9 @@ test.each([
     /--allowed-hosts is https:\/\/x.org; it must be '\*' or a name or address/,
   ],
   [['--allowed-hosts', 'x.org,y.org:80'], /--allowed-hosts is y.org:80; it must be/],
+  [['--alias', 'a=none'], /--alias is 'a=none'; it must be NAME=MODEL, .* models: demo/],
+  [['--alias', 'demo'], /--alias is 'demo'; it must be NAME=MODEL, with a new name/],
+  [['--alias', 'a', '--alias', 'a=demo'], /--alias gives the name 'a' twice/],
   [['--port', '99999'], /it must be a whole number from 0 to 65535/],
   [['--request-timeout', '9999999'], /it must be a whole number from 1 to 2147483/],
 ])('serve %j is a usage error', async (flags, says) => {

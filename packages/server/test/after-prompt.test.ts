@@ -22,19 +22,17 @@ test('the counts come as soon as they are known, before the first event', async 
   expect((await seen.next()).done).toBe(true);
 });
 
+/** A source that fails at once. */
+const failing = (message: string): AsyncIterable<string> => ({
+  [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(new Error(message)) }),
+});
+
 test('what fails before rejects, and what fails later comes behind the counts', async () => {
   const { counts: never } = promptBegin();
-  const failing = (async function* (): AsyncGenerator<string> {
-    throw new Error('too long');
-  })();
-  await expect(afterPrompt(never, failing).next()).rejects.toThrow('too long');
+  await expect(afterPrompt(never, failing('too long')).next()).rejects.toThrow('too long');
   const { counts: known, begin } = promptBegin();
   begin(counts);
-  const later = (async function* (): AsyncGenerator<string> {
-    await setImmediate();
-    throw new Error('broken');
-  })();
-  const seen = afterPrompt(known, later);
+  const seen = afterPrompt(known, failing('broken'));
   expect((await seen.next()).value).toMatchObject(counts);
   await setImmediate(); // its error waits for the reader
   await expect(seen.next()).rejects.toThrow('broken');

@@ -52,10 +52,12 @@ afterAll(async () => {
 const client = () => new Anthropic({ baseURL: server.url, authToken: 'secret', apiKey: null, maxRetries: 0 });
 const ask = (body: object, path = '/v1/messages?beta=true') => post(`${server.url}${path}`, body, headers);
 
+type StreamParams = Parameters<Anthropic['beta']['messages']['stream']>[0];
+
 /** The message that the events of a stream make, by Anthropic's client. */
 const streamed = (body: object) =>
   client()
-    .beta.messages.stream(body as Anthropic.Beta.MessageStreamParams)
+    .beta.messages.stream(body as StreamParams)
     .finalMessage();
 
 const called = [
@@ -111,9 +113,8 @@ describe('a session', () => {
   });
 
   test('tokens are counted as they are used', async () => {
-    const counted = await client().beta.messages.countTokens(
-      first() as Anthropic.Beta.MessageCountTokensParams,
-    );
+    const body: object = first();
+    const counted = await client().beta.messages.countTokens(body as Anthropic.Beta.MessageCountTokensParams);
     const { usage } = await json(await ask(first()));
     expect(counted.input_tokens).toBe(usage.input_tokens + usage.cache_read_input_tokens);
   });

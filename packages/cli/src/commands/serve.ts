@@ -14,7 +14,8 @@ import { type AdapterFlags, adapterPaths, withNamedAdapters } from '../adapters.
 import { resolveTemplate, type TemplateFlags, withChatTemplate } from '../chat/template.js';
 import { load } from '../load.js';
 import { type LoadFlags, list, oneBackendOptions, withLoading, withStoredCache } from '../options.js';
-import { namedPaths } from '../serve/model-name.js';
+import { namedAliases } from '../serve/aliases.js';
+import { type NamedPath, namedPaths } from '../serve/model-name.js';
 import { wholeOption } from '../serve/whole-option.js';
 import {
   needSpeculationFlags,
@@ -28,6 +29,8 @@ import { say } from '../terminal/report.js';
 interface ServeFlags extends LoadFlags, TemplateFlags, AdapterFlags, SpeculationFlags {
   readonly host: string;
   readonly port: number;
+  readonly alias?: readonly string[];
+  readonly anyModel?: boolean;
   readonly apiKey?: readonly string[];
   readonly cors?: readonly string[];
   readonly allowedHosts?: readonly string[];
@@ -52,12 +55,13 @@ async function serve(named: string[], given: ServeFlags, command: Command): Prom
   const paths = namedPaths(named, (message) => command.error(`error: ${message}`));
   if (flags.adapter && paths.length > 1)
     command.error('error: --adapter needs one model: adapters belong to the model they were trained on');
+  const aliases = aliasesOf(flags, paths, command);
   const models: Record<string, AnyModel> = {};
   try {
     await interruptible(async (signal) => {
       for (const { name, path } of paths) models[name] = await loadAny(path, flags, signal);
       const listening = async (speculate: SpeculateOptions | undefined) => {
-        const server = await listen(models, flags, speculate, command);
+        const server = await listen(models, { ...flags, aliases }, speculate, command);
         say(`${Object.keys(models).join(', ')}: listening on ${server.url}`);
         await untilStopped(server, signal);
       };
@@ -68,6 +72,14 @@ async function serve(named: string[], given: ServeFlags, command: Command): Prom
     for (const model of Object.values(models)) model.dispose();
   }
 }
+
+const aliasesOf = (flags: ServeFlags, paths: readonly NamedPath[], command: Command) =>
+  namedAliases(
+    flags.alias ?? [],
+    paths.map(({ name }) => name),
+    Object.keys(adapterPaths(flags)),
+    (message) => command.error(`error: ${message}`),
+  );
 
 /** Before models load, which may take long. */
 async function needServerFlags(
@@ -89,9 +101,13 @@ async function needServerFlags(
 
 const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 
+interface ListenFlags extends ServeFlags {
+  readonly aliases: Readonly<Record<string, string>>;
+}
+
 async function listen(
   models: Record<string, AnyModel>,
-  flags: ServeFlags,
+  flags: ListenFlags,
   speculate: SpeculateOptions | undefined,
   command: Command,
 ): Promise<RunningServer> {
@@ -124,10 +140,12 @@ async function loadAny(path: string, flags: ServeFlags, signal: AbortSignal): Pr
   });
 }
 
-const serverOptions = (models: Record<string, AnyModel>, flags: ServeFlags): ServeOptions => ({
+const serverOptions = (models: Record<string, AnyModel>, flags: ListenFlags): ServeOptions => ({
   models,
   host: flags.host,
   port: flags.port,
+  aliases: flags.aliases,
+  ...(flags.anyModel && { anyModel: true }),
   ...(flags.apiKey && { apiKeys: flags.apiKey }),
   ...(flags.cors && { cors: flags.cors }),
   ...(flags.allowedHosts && { allowedHosts: flags.allowedHosts }),
@@ -164,6 +182,12 @@ export const serveCommand = (): Command =>
     .argument('<model...>', 'path, or name=path: the name that clients use')
     .option('--host <address>', 'address to listen on; 0.0.0.0: all', '127.0.0.1')
     .addOption(wholeOption('--port <n>', 'port to listen on; 0: any free one', 0, mostPort).default(8080))
+    .option(
+      '--alias <name=model>',
+      'further name of a model; NAME alone: of the only one; may be repeated',
+      list,
+    )
+    .option('--any-model', 'unknown names of models mean the first model')
     .option('--api-key <key>', 'key that clients must send; may be repeated', list)
     .option(
       '--cors-origin, --cors <origin>',

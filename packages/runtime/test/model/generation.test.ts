@@ -194,7 +194,9 @@ describe('how a generation ends', () => {
     const onPrompt = () => {
       throw new Error('no');
     };
-    await expect(model.generate('the cat', { ...greedy, maxTokens: 3, onPrompt }).result).rejects.toThrow(/^no$/);
+    await expect(model.generate('the cat', { ...greedy, maxTokens: 3, onPrompt }).result).rejects.toThrow(
+      /^no$/,
+    );
     expect((await model.generate('the cat', { ...greedy, maxTokens: 3 }).result).tokens).toHaveLength(3);
   });
 
