@@ -237,7 +237,8 @@ export function needOptions(
 }
 
 /** @throws RuntimeError BAD_OPTION for an alias that is a name already, or that names nothing */
-function needAliases(where: string, { models, aliases = {} }: HandlerOptions): void {
+function needAliases(where: string, { models, aliases }: HandlerOptions): void {
+  if (!aliases) return;
   const known = [...Object.keys(models), ...adapterNames(models)];
   for (const [alias, own] of Object.entries(aliases)) {
     if (known.includes(alias))

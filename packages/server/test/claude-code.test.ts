@@ -100,6 +100,7 @@ describe('a session', () => {
     const block = 16;
     expect(next.usage.cache_read_input_tokens).toBeGreaterThanOrEqual(before - 1 - block);
     expect(next.content).toMatchObject(called);
+    expect((await streamed(second(content, '33333'))).content).toMatchObject(called);
   });
 
   test('the text of a later system message is in the prompt', async () => {
@@ -197,6 +198,19 @@ describe('tools', () => {
     const all = (each: typeof usage) => each.input_tokens + each.cache_read_input_tokens;
     expect(all(usage)).toBe(all(alone.usage));
     expect(ignored()).toContain('tools.*.type=web_search_20250305');
+  });
+
+  test('under strict they are refused, and all else of the request is known', async () => {
+    const strict = await serve({ models, anyModel: true, strict: true, port: 0 });
+    const send = (tools: readonly object[]) =>
+      post(`${strict.url}/v1/messages`, { ...first(), tools }, headers);
+    expect((await send(first().tools)).status).toBe(200);
+    const refused = await send([bash!, webSearch]);
+    expect([refused.status, (await json(refused)).error.message]).toEqual([
+      400,
+      expect.stringContaining('tools.1.type: the model cannot call "web_search_20250305"'),
+    ]);
+    await strict.close();
   });
 
   test('one of them cannot be chosen', async () => {

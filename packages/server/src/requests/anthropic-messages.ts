@@ -103,7 +103,7 @@ function textsOf(block: Block, notice: Notice): readonly string[] {
     case 'compaction':
       return block.content ? [block.content] : [];
     case 'web_search_tool_result':
-      return Array.isArray(block.content) ? block.content.map(({ title, url }) => `${title}: ${url}`) : [];
+      return Array.isArray(block.content) ? block.content.map(({ title, url }) => `${title}: ${url}\n`) : [];
     case 'tool_use':
     case 'tool_result':
     case 'thinking':
@@ -119,7 +119,7 @@ function readableText(block: Readable, notice: Notice): string {
     case 'text':
       return block.text;
     case 'tool_reference':
-      return `The tool ${block.tool_name} is there.`;
+      return `The tool ${block.tool_name} is available.`;
     case 'search_result':
       return lines([`${block.title}: ${block.source}`, ...block.content.map(({ text }) => text)]);
     case 'document':

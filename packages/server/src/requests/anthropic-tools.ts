@@ -31,7 +31,7 @@ const builtIn = z.looseObject({
 
 /** Fields of tools in messages. */
 export const toolFields = {
-  tools: orNull(z.array(z.union([custom, builtIn])).max(512)),
+  tools: orNull(z.array(z.union([custom, builtIn]))),
   tool_choice: orNull(
     z.strictObject({
       type: z.enum(['auto', 'any', 'tool', 'none']),

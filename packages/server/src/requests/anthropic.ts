@@ -19,7 +19,7 @@ const format = orNull(
   }),
 );
 
-const prompt = {
+const fields = {
   model: modelName,
   messages: z.array(message).min(1),
   system: orNull(z.union([z.string(), z.array(text)])),
@@ -36,32 +36,29 @@ const prompt = {
   mcp_servers: orNull(
     z.array(z.unknown()).max(0, 'mcp_servers is not supported: connect them in the client, as tools'),
   ),
-  context_management: harmless,
-  cache_control: harmless,
-  speed: harmless,
-};
-
-/** The body of POST /v1/messages/count_tokens. Clients may send that of /v1/messages. */
-export const countRequest = z.strictObject({ ...prompt, max_tokens: harmless, stream: harmless });
-
-/** The body of POST /v1/messages. */
-export const messagesRequest = z.strictObject({
-  ...prompt,
-  max_tokens: whole(1),
+  container: notSupported('container'),
   stop_sequences: orNull(z.array(z.string().min(1)).max(16)),
   stream,
   key_order: keyOrder,
   temperature: orNull(z.number().min(0).max(1)),
   top_k: orNull(whole(0)),
   top_p: orNull(z.number().min(Number.MIN_VALUE).max(1)),
-  container: notSupported('container'),
+  cache_control: harmless,
+  context_management: harmless,
+  diagnostics: harmless,
+  inference_geo: harmless,
   metadata: harmless,
   service_tier: harmless,
-  inference_geo: harmless,
-  diagnostics: harmless,
+  speed: harmless,
   user_profile_id: harmless,
   workspace_id: harmless,
-});
+};
+
+/** The body of POST /v1/messages/count_tokens: clients may send that of /v1/messages. */
+export const countRequest = z.strictObject({ ...fields, max_tokens: orNull(whole(1)) });
+
+/** The body of POST /v1/messages. */
+export const messagesRequest = z.strictObject({ ...fields, max_tokens: whole(1) });
 
 export type CountRequest = z.output<typeof countRequest>;
 export type MessagesRequest = z.output<typeof messagesRequest>;

@@ -72,7 +72,7 @@ export async function countInputTokens(
   call: Call,
 ): Promise<Response> {
   const body = parse(responsesRequest, await readJson(request), call);
-  const { model } = modelFor(context.options.models, 'generation', body.model);
+  const { model } = modelFor(context.options, 'generation', body.model);
   const { options, notices } = responseTools(body);
   const { messages } = conversation(inputOf(body, context, ownerOf(request.headers)), body, notices, call);
   const tools = options.toolChoice === 'none' ? undefined : options.tools;
