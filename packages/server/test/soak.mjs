@@ -14,7 +14,7 @@ const nonsense = [
   '{"messages": [{"role": "user"}]}',
   '{"messages": [{"role": "user", "content": "x"}], "max_tokens": -1}',
   '{"messages": [{"role": "user", "content": "x"}], "temperature": "hot"}',
-  '{"messages": [{"role": "user", "content": "x"}], "nosuch": 1}',
+  '{"messages": [{"role": "user", "content": "x"}], "n": 0}',
 ];
 
 /** The second one's keys are not chosen but forced. */

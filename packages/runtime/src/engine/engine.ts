@@ -27,7 +27,7 @@ export interface EngineOptions extends ForwardStepsOptions {
 /** The tokens of a prompt. */
 export interface PromptCounts {
   readonly promptTokens: number;
-  /** Those that the cache held from other calls with the same beginning. */
+  /** Those that the cache held from other calls with the same prefix. */
   readonly cachedTokens: number;
 }
 

@@ -8,7 +8,7 @@ const object = (properties: object, required: readonly string[] = []) => ({
   required,
 });
 
-/** A tool of Anthropic's that the client runs: its models know the arguments, others must be told. */
+/** A tool of Anthropic's that the client runs. Its own models are trained on the arguments; others need a schema. */
 interface ClientTool {
   readonly description: string;
   readonly parameters: object;
