@@ -17,7 +17,7 @@ const chatTemplate = `
 const controls = ['<think>', '</think>', '<tool_call>', '</tool_call>'];
 const call = ['<tool_call>', '{"name": "Bash"', ', "arguments": ', '{"command": "ls"}', '} ', '</tool_call>'];
 
-const load = async (pieces: readonly string[], context = 40_000) => {
+const load = async (pieces: readonly string[], context = 8192) => {
   const path = await writeScriptedModel(pieces, { controls, context });
   return loadModel(path, { backend: 'cpu', cache: 'paged', context, chatTemplate });
 };
@@ -175,7 +175,7 @@ describe('requests beside it', () => {
   test('the models in Anthropic’s form', async () => {
     const page = await client().models.list();
     expect(page.data.map(({ id }) => id)).toEqual(['caller', 'titles', 'small', 'claude-haiku-4-5-20251001']);
-    expect(page.data[0]).toMatchObject({ type: 'model', display_name: 'caller', max_input_tokens: 40_000 });
+    expect(page.data[0]).toMatchObject({ type: 'model', display_name: 'caller', max_input_tokens: 8192 });
     expect(page).toMatchObject({ has_more: false, first_id: 'caller', last_id: 'claude-haiku-4-5-20251001' });
     const one = await client().models.retrieve('titles');
     expect([one.id, Number.isNaN(Date.parse(one.created_at))]).toEqual(['titles', false]);
@@ -346,7 +346,7 @@ test('a prompt that is too long is one that Claude Code makes shorter', async ()
 });
 
 test.each([false, true])('a full context is its own reason (stream: %s)', async (stream) => {
-  const body = { ...quota, model: 'small', max_tokens: 40 };
+  const body = { ...quota, model: 'small', max_tokens: 32_000 };
   const message = stream ? await streamed(body) : await json(await ask(body));
   const { usage, stop_reason } = message;
   expect(stop_reason).toBe('model_context_window_exceeded');
