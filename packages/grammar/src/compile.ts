@@ -1,11 +1,10 @@
 import { GrammarError } from './error.js';
 import { Grammar } from './grammar.js';
 import { search } from './regex/compile.js';
-import { Emptiness } from './regex/empty.js';
 import { parsePattern } from './regex/parse.js';
 import { EMPTY, type Regex, Regexes } from './regex/regexes.js';
-import { type Range, utf8 } from './regex/utf8.js';
-import { DONE, type Term, Terms } from './terms/terms.js';
+import { utf8Spelling } from './regex/utf8.js';
+import { DONE, Terms } from './terms/terms.js';
 import { atOnce, type Work } from './turns.js';
 
 /**
@@ -26,9 +25,8 @@ export function* regexWork(source: string | RegExp): Work<Grammar> {
     );
   const text = typeof source === 'string' ? source : source.source;
   const regexes = new Regexes();
-  const spell = (ranges: readonly Range[]) => utf8(regexes, ranges);
   const pattern = yield* parsePattern(text);
-  return grammarOf(regexes, yield* search(regexes, pattern, spell, EMPTY));
+  return yield* grammarOf(regexes, yield* search(regexes, pattern, utf8Spelling(regexes), EMPTY));
 }
 
 /** One of `choices`, exactly. Throws INVALID if there is none, or an empty one. */
@@ -37,7 +35,6 @@ export function compileChoices(choices: readonly string[]): Grammar {
 }
 
 const MAX_CHOICES = 20_000;
-const PART = 32; // choices: a fraction of a millisecond
 
 /** `compileChoices` in parts. */
 export function* choicesWork(choices: readonly string[]): Work<Grammar> {
@@ -53,18 +50,12 @@ export function* choicesWork(choices: readonly string[]): Work<Grammar> {
       `${JSON.stringify(broken)} holds half a character (a surrogate without its partner), which no text can hold`,
     );
   const regexes = new Regexes();
-  const terms = new Terms(regexes);
-  const each: Term[] = [];
-  for (const choice of choices) {
-    each.push(terms.match(regexes.text(choice), DONE));
-    if (each.length % PART === 0) yield;
-  }
-  return new Grammar(terms, terms.choice(each));
+  return yield* grammarOf(regexes, yield* regexes.spellAny(choices));
 }
 
-function grammarOf(regexes: Regexes, regex: Regex): Grammar {
-  if (new Emptiness(regexes).isEmpty(regex))
-    throw new GrammarError('UNSATISFIABLE', '', 'no text matches the regular expression');
+function* grammarOf(regexes: Regexes, regex: Regex): Work<Grammar> {
   const terms = new Terms(regexes);
+  if (yield* terms.emptiness.decide(regex))
+    throw new GrammarError('UNSATISFIABLE', '', 'no text matches the regular expression');
   return new Grammar(terms, terms.match(regex, DONE));
 }

@@ -2,13 +2,15 @@ import { GrammarError } from './error.js';
 import { Grammar } from './grammar.js';
 import { complement } from './regex/points.js';
 import { Regexes } from './regex/regexes.js';
-import { type Range, utf8 } from './regex/utf8.js';
-import { Automaton } from './terms/automaton.js';
-import { DONE, type Rule, type Term, Terms } from './terms/terms.js';
+import { type Range, utf8Spelling } from './regex/utf8.js';
+import { DONE, idOf, isRule, type Rule, type Term, Terms } from './terms/terms.js';
 import { atOnce, type Work } from './turns.js';
 
 const MAX_DEPTH = 200;
 const MAX_LENGTH = 262_144;
+const MAX_FIRSTS = 20_000; // of one rule
+const MAX_CHECKED = 2_000_000; // of all rules
+const PART = 256; // characters: a fraction of a millisecond
 const ESCAPES: Record<string, string> = { n: '\n', r: '\r', t: '\t' };
 
 /**
@@ -35,6 +37,7 @@ class Reader {
   private depth = 0;
   private readonly regexes = new Regexes();
   private readonly terms = new Terms(this.regexes);
+  private readonly spell = utf8Spelling(this.regexes);
   private readonly bodies = new Map<string, Term>();
   private readonly rules = new Map<string, { rule: Rule; offset: number }>();
 
@@ -42,57 +45,60 @@ class Reader {
 
   *grammar(): Work<Grammar> {
     this.space(true);
-    while (this.at < this.source.length) {
-      this.definition();
-      yield;
-    }
+    while (this.at < this.source.length) yield* this.definition();
     if (!this.bodies.has('root')) this.fail('BAD_REFERENCE', 'the grammar has no rule named root');
     for (const [name, { offset }] of this.rules)
       if (!this.bodies.has(name))
         throw new GrammarError('BAD_REFERENCE', `offset ${offset}`, `the rule ${name} is not defined`);
-    this.checkLeftRecursion();
+    yield* this.checkLeftRecursion();
     return new Grammar(this.terms, this.terms.call(this.rule('root'), DONE));
   }
 
-  private definition(): void {
+  private *definition(): Work<void> {
     const name = this.name();
     if (this.bodies.has(name)) this.fail('INVALID', `the rule ${name} is defined twice`);
     this.space(false);
     if (!this.take('::=')) this.fail('INVALID', `::= expected after ${name}`);
     this.space(true);
     this.rule(name);
-    this.bodies.set(name, this.choice(false));
+    this.bodies.set(name, yield* this.choice(false));
     this.space(true);
   }
 
-  private choice(inGroup: boolean): Term {
+  private *choice(inGroup: boolean): Work<Term> {
     if (++this.depth > MAX_DEPTH) this.fail('TOO_COMPLEX', `nested more than ${MAX_DEPTH} deep`);
-    const parts = [this.sequence(inGroup)];
+    const parts = [yield* this.sequence(inGroup)];
     while (this.take('|')) {
       this.space(true);
-      parts.push(this.sequence(inGroup));
+      parts.push(yield* this.sequence(inGroup));
     }
     this.depth--;
     return this.terms.choice(parts);
   }
 
-  private sequence(inGroup: boolean): Term {
+  private *sequence(inGroup: boolean): Work<Term> {
     const parts: Term[] = [];
     while (this.at < this.source.length && !/[|)\r\n]/.test(this.peek())) {
-      const part = this.atom();
+      const part = yield* this.atom();
       parts.push(this.repeated(part));
       this.space(inGroup);
+      yield;
     }
-    return parts.reduceRight((tail, part) => this.terms.append(part, tail), DONE);
+    let sequence: Term = DONE;
+    for (let part = parts.pop(); part !== undefined; part = parts.pop()) {
+      sequence = yield* this.terms.join(part, sequence);
+      yield;
+    }
+    return sequence;
   }
 
-  private atom(): Term {
-    if (this.take('"')) return this.literal();
+  private *atom(): Work<Term> {
+    if (this.take('"')) return yield* this.literal();
     if (this.take('[')) return this.match(this.brackets());
     if (this.take('.')) return this.match(complement([]));
     if (this.take('(')) {
       this.space(true);
-      const inner = this.choice(true);
+      const inner = yield* this.choice(true);
       if (!this.take(')')) this.fail('INVALID', ') expected');
       return inner;
     }
@@ -116,10 +122,13 @@ class Reader {
     return this.terms.repeat(part, min, max);
   }
 
-  private literal(): Term {
+  private *literal(): Work<Term> {
     let text = '';
-    while (!this.take('"')) text += this.character();
-    return this.terms.match(this.regexes.text(text), DONE);
+    while (!this.take('"')) {
+      text += this.character();
+      if (text.length % PART === 0) yield;
+    }
+    return this.terms.match(yield* this.regexes.spell(text), DONE);
   }
 
   private brackets(): readonly Range[] {
@@ -154,7 +163,7 @@ class Reader {
   }
 
   private match(ranges: readonly Range[]): Term {
-    return this.terms.match(utf8(this.regexes, ranges), DONE);
+    return this.terms.match(this.spell(ranges), DONE);
   }
 
   private rule(name: string): Rule {
@@ -166,19 +175,44 @@ class Reader {
     return known.rule;
   }
 
-  /** The alternatives at the start of a left-recursive rule never end: the automaton's bound stops them. */
-  private checkLeftRecursion(): void {
-    for (const [name, { rule, offset }] of this.rules)
-      try {
-        new Automaton(this.terms, this.terms.call(rule, DONE));
-      } catch (error) {
-        if (!(error instanceof GrammarError) || error.code !== 'TOO_COMPLEX') throw error;
+  /** What may come first in a left-recursive rule never ends: a bound stops it. Rules that come first in others end with them. */
+  private *checkLeftRecursion(): Work<void> {
+    const checked = new Set<Rule>();
+    const root = this.rule('root');
+    let count = 0;
+    for (const [name, { rule, offset }] of [['root', { rule: root, offset: 0 }] as const, ...this.rules]) {
+      if (checked.has(rule)) continue;
+      const firsts = yield* this.firstsOf(rule, checked);
+      if (firsts > MAX_FIRSTS)
         throw new GrammarError(
           'UNSUPPORTED',
           `offset ${offset}`,
           `the rule ${name} begins with itself, or too ambiguously; write the repetition with * or +`,
         );
-      }
+      count += firsts;
+      if (count > MAX_CHECKED)
+        throw new GrammarError('TOO_COMPLEX', '', `rules begin with too many rules; at most ${MAX_CHECKED} are checked`);
+    }
+  }
+
+  /** How many terms may come first in a rule, at most one more than the bound. Their rules are added to `checked`. */
+  private *firstsOf(start: Rule, checked: Set<Rule>): Work<number> {
+    const { terms } = this;
+    const open = [terms.call(start, DONE)];
+    const seen = new Set<Term>();
+    for (let term = open.pop(); term !== undefined && seen.size <= MAX_FIRSTS; term = open.pop()) {
+      if (seen.has(term)) continue;
+      seen.add(term);
+      if (seen.size % PART === 0) yield;
+      if (term === DONE) continue;
+      const head = terms.head(term);
+      if (head < 0) open.push(...terms.alternatives(term));
+      else if (isRule(head)) {
+        checked.add(idOf(head));
+        open.push(terms.append(terms.body(idOf(head)), terms.tail(term)));
+      } else if (this.regexes.nullable(idOf(head))) open.push(terms.tail(term));
+    }
+    return seen.size;
   }
 
   private name(): string {

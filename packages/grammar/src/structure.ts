@@ -3,7 +3,7 @@ import { Grammar } from './grammar.js';
 import { search } from './regex/compile.js';
 import { parsePattern } from './regex/parse.js';
 import { EMPTY } from './regex/regexes.js';
-import { type Range, utf8 } from './regex/utf8.js';
+import { utf8Spelling } from './regex/utf8.js';
 import { Builder } from './schema/builder.js';
 import { Model } from './schema/model.js';
 import type { SchemaOptions } from './schema/options.js';
@@ -71,13 +71,18 @@ class Compiler {
     if (depth > MAX_DEPTH)
       throw new GrammarError('TOO_COMPLEX', '', `a structure nested more than ${MAX_DEPTH} deep`);
     checkPart(structure);
-    if ('literal' in structure) return this.literal(structure.literal);
+    if ('literal' in structure) return yield* this.literal(structure.literal);
     if ('regex' in structure) return yield* this.pattern(structure.regex);
     if ('schema' in structure) return yield* this.json(structure.schema, structure.unknownFormats);
     if ('text' in structure) return yield* this.text(structure);
     if ('sequence' in structure) {
       const parts = yield* this.each(structure.sequence, depth);
-      return parts.reduceRight((tail, part) => this.terms.append(part, tail), DONE);
+      let sequence: Term = DONE;
+      for (const part of parts.reverse()) {
+        sequence = yield* this.terms.join(part, sequence);
+        yield;
+      }
+      return sequence;
     }
     if ('oneOf' in structure) return this.terms.choice(yield* this.each(structure.oneOf, depth));
     const part = yield* this.term(structure.repeat, depth + 1);
@@ -93,15 +98,14 @@ class Compiler {
     return parts;
   }
 
-  private literal(text: string): Term {
-    return text === '' ? DONE : this.terms.match(this.strings.regexes.text(text), DONE);
+  private *literal(text: string): Work<Term> {
+    return text === '' ? DONE : this.terms.match(yield* this.strings.regexes.spell(text), DONE);
   }
 
   private *pattern(source: string): Work<Term> {
     const { regexes } = this.strings;
-    const spell = (ranges: readonly Range[]) => utf8(regexes, ranges);
     const pattern = yield* parsePattern(source);
-    return this.terms.match(yield* search(regexes, pattern, spell, EMPTY), DONE);
+    return this.terms.match(yield* search(regexes, pattern, utf8Spelling(regexes), EMPTY), DONE);
   }
 
   private *json(schema: object | boolean, unknownFormats: UnknownFormats): Work<Term> {

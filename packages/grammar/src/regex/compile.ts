@@ -18,8 +18,10 @@ export function* search(regexes: Regexes, pattern: Pattern, spell: Spelling, any
     const anchoredStart = parts[0]?.kind === 'start';
     const anchoredEnd = parts.length > 0 && parts.at(-1)?.kind === 'end';
     const inner = parts.slice(anchoredStart ? 1 : 0, anchoredEnd ? parts.length - 1 : parts.length);
-    const body = regexes.sequence(yield* each(regexes, inner, spell));
-    alternatives.push(regexes.sequence([anchoredStart ? EMPTY : fill, body, anchoredEnd ? EMPTY : fill]));
+    const body = yield* each(regexes, inner, spell);
+    alternatives.push(
+      yield* regexes.inSequence([anchoredStart ? EMPTY : fill, ...body, anchoredEnd ? EMPTY : fill]),
+    );
   }
   return regexes.or(...alternatives);
 }
@@ -41,7 +43,7 @@ export function* whole(regexes: Regexes, pattern: Pattern, spell: Spelling): Wor
     case 'set':
       return spell(pattern.ranges);
     case 'sequence':
-      return regexes.sequence(yield* each(regexes, pattern.parts, spell));
+      return yield* regexes.inSequence(yield* each(regexes, pattern.parts, spell));
     case 'choice':
       return regexes.or(...(yield* each(regexes, pattern.parts, spell)));
     case 'repeat':

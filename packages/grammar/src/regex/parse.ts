@@ -7,6 +7,7 @@ import {
   LINE_ENDS,
   MAX_POINT,
   normalise,
+  notProperty,
   property,
   SPACE,
   WORD,
@@ -121,6 +122,7 @@ class Parser {
   private brackets(): readonly Range[] {
     const negated = this.take('^');
     const ranges: Range[] = [];
+    const classes = new Set<readonly Range[]>();
     while (!this.take(']')) {
       const low = this.member();
       if (this.peek() === '-' && this.chars[this.at + 1] !== ']' && low.length === 1 && isSingle(low)) {
@@ -128,7 +130,10 @@ class Parser {
         const high = this.member();
         if (!isSingle(high) || high[0][0] < low[0][0]) this.fail('INVALID', 'a range in the wrong order');
         ranges.push([low[0][0], high[0][0]]);
-      } else ranges.push(...low);
+      } else if (!classes.has(low)) {
+        classes.add(low);
+        ranges.push(...low);
+      }
     }
     return negated ? complement(ranges) : normalise(ranges);
   }
@@ -157,7 +162,7 @@ class Parser {
     let name = '';
     for (let char = this.next(); char !== '}'; char = this.next()) name += char;
     try {
-      return negated ? complement(property(name)) : property(name);
+      return negated ? notProperty(name) : property(name);
     } catch {
       return this.fail('INVALID', `unknown property \\p{${name}}`);
     }

@@ -61,6 +61,15 @@ export function property(name: string): Range[] {
   return found ?? [];
 }
 
+const complements = new Map<string, Range[]>();
+
+/** The code points of \\P{name}. Throws SyntaxError for unknown names. */
+export function notProperty(name: string): Range[] {
+  const found = complements.get(name) ?? complement(property(name));
+  complements.set(name, found);
+  return found;
+}
+
 /** Asks the JavaScript engine's own tables, in parts; undefined for unknown names. */
 export function* findProperty(name: string): Work<Range[] | undefined> {
   const known = properties.get(name);

@@ -32,6 +32,9 @@ interface Node {
 
 const MAX_NODES = 1_000_000;
 const MAX_PARTS = 2_000;
+const MAPS = 16;
+const MAX_TEXT = 262_144; // bytes
+const MAX_BRANCHES = 64; // of texts with common prefixes: deeper expressions could exhaust the stack
 const PART = 256; // bytes of a text: a fraction of a millisecond
 
 /**
@@ -41,7 +44,8 @@ const PART = 256; // bytes of a text: a fraction of a millisecond
  */
 export class Regexes {
   private readonly nodes: Node[];
-  private readonly ids: Map<string, Regex>;
+  /** In several maps: a large one grows for too long at once. */
+  private readonly ids: readonly Map<string, Regex>[];
   private readonly logic: number[];
   private readonly leasts: number[];
   private readonly spans = new Map<Regex, number>();
@@ -53,7 +57,7 @@ export class Regexes {
   /** @param base all that it knows is known at once, under the same ids */
   constructor(base?: Regexes) {
     this.nodes = [...(base?.nodes ?? [])];
-    this.ids = new Map(base?.ids);
+    this.ids = Array.from({ length: MAPS }, (_, i) => new Map(base?.ids[i]));
     this.logic = [...(base?.logic ?? [])];
     this.leasts = [...(base?.leasts ?? [])];
     this.cutSets = [...(base?.cutSets ?? [])];
@@ -101,19 +105,61 @@ export class Regexes {
     return atOnce(this.spell(text));
   }
 
-  /** `text` in parts. */
-  *spell(text: string): Work<Regex> {
-    const bytes = new TextEncoder().encode(text);
-    let regex = EMPTY;
-    for (let i = bytes.length - 1; i >= 0; i--) {
+  /** `text` in parts, then `tail`. */
+  *spell(text: string, tail: Regex = EMPTY): Work<Regex> {
+    return yield* this.spellBytes(encode(text), 0, tail);
+  }
+
+  /** Any of `texts`, in parts. Common prefixes are spelled once: few expressions are alternatives at one place. */
+  *spellAny(texts: readonly string[]): Work<Regex> {
+    const all: Uint8Array[] = [];
+    for (const text of new Set(texts)) {
+      all.push(encode(text));
+      if (all.length % PART === 0) yield;
+    }
+    return all.length === 0 ? NOTHING : yield* this.branches(all, 0, 0);
+  }
+
+  /** Any of the bytes of `texts` from `at` on; they are alike before. */
+  private *branches(texts: readonly Uint8Array[], at: number, level: number): Work<Regex> {
+    const [first] = texts as readonly [Uint8Array];
+    if (texts.length === 1) return yield* this.spellBytes(first, at, EMPTY);
+    const groups = new Map<number | undefined, Uint8Array[]>();
+    const end = endOfCommon(texts, at);
+    for (const text of texts) {
+      const group = groups.get(text[end]);
+      if (group) group.push(text);
+      else groups.set(text[end], [text]);
+    }
+    const each: Regex[] = [];
+    for (const group of level < MAX_BRANCHES ? groups.values() : texts.map((text) => [text])) {
+      each.push(yield* this.branches(group, end, level + 1));
+      yield;
+    }
+    return yield* this.spellBytes(first.subarray(0, end), at, this.or(...each));
+  }
+
+  private *spellBytes(bytes: Uint8Array, from: number, tail: Regex): Work<Regex> {
+    let regex = tail;
+    for (let i = bytes.length - 1; i >= from; i--) {
       regex = this.concat(this.byte(bytes[i] as number), regex);
-      if (i % PART === 0 && i > 0) yield;
+      if (i % PART === 0 && i > from) yield;
     }
     return regex;
   }
 
   sequence(parts: readonly Regex[]): Regex {
     return parts.reduceRight((tail, head) => this.concat(head, tail), EMPTY);
+  }
+
+  /** `sequence` in parts. */
+  *inSequence(parts: readonly Regex[]): Work<Regex> {
+    let regex = EMPTY;
+    for (let i = parts.length - 1; i >= 0; i--) {
+      regex = this.concat(parts[i] as Regex, regex);
+      if (i % PART === 0) yield;
+    }
+    return regex;
   }
 
   concat(head: Regex, tail: Regex): Regex {
@@ -434,7 +480,8 @@ export class Regexes {
   }
 
   private intern(key: string, node: Node): Regex {
-    const known = this.ids.get(key);
+    const ids = this.ids[(node.parts.at(-1) ?? 0) % MAPS] as Map<string, Regex>;
+    const known = ids.get(key);
     if (known !== undefined) return known;
     if (this.nodes.length >= MAX_NODES)
       throw new GrammarError(
@@ -446,9 +493,30 @@ export class Regexes {
     const hasLogic = kind === Kind.And || kind === Kind.Not || parts.some((part) => this.logic[part] === 1);
     this.logic.push(hasLogic ? 1 : 0);
     this.leasts.push(leastOf(node, (part) => this.least(part)));
-    this.ids.set(key, this.nodes.length);
+    ids.set(key, this.nodes.length);
     return this.nodes.push(node) - 1;
   }
+}
+
+/** @throws GrammarError TOO_COMPLEX */
+function encode(text: string): Uint8Array {
+  const bytes = encoder.encode(text);
+  if (bytes.length <= MAX_TEXT) return bytes;
+  throw new GrammarError('TOO_COMPLEX', '', `a text of ${bytes.length} bytes; at most ${MAX_TEXT} are compiled`);
+}
+
+const encoder = new TextEncoder();
+
+/** How far texts are alike. */
+function endOfCommon(texts: readonly Uint8Array[], from: number): number {
+  const [first] = texts as readonly [Uint8Array];
+  let end = first.length;
+  for (const text of texts) {
+    let at = from;
+    while (at < end && text[at] === first[at]) at++;
+    end = at;
+  }
+  return end;
 }
 
 function leastOf({ kind, nullable, parts, min }: Node, of: (part: Regex) => number): number {

@@ -1,15 +1,34 @@
+import { GrammarError } from '../error.js';
 import { NOTHING, type Regex, type Regexes } from './regexes.js';
 
 /** Code points from first to second, both included. */
 export type Range = readonly [number, number];
 
 const encode = (point: number) => [...new TextEncoder().encode(String.fromCodePoint(point))];
+const MAX_RANGES = 2000; // each is an alternative at least
 const LENGTH_ENDS = [0x7f, 0x7ff, 0xffff, 0x10ffff];
 
 /** The UTF-8 encodings of all code points in `ranges`; surrogates have none. */
 export function utf8(regexes: Regexes, ranges: readonly Range[]): Regex {
+  if (ranges.length > MAX_RANGES)
+    throw new GrammarError(
+      'TOO_COMPLEX',
+      '',
+      `a set of characters has ${ranges.length} ranges; at most ${MAX_RANGES} are compiled`,
+    );
   const choices = ranges.flatMap(withoutSurrogates).flatMap(splitByLength);
   return regexes.or(...choices.map(([low, high]) => byteRanges(regexes, encode(low), encode(high))));
+}
+
+/** `utf8` that makes equal sets once. */
+export function utf8Spelling(regexes: Regexes): (ranges: readonly Range[]) => Regex {
+  const known = new Map<string, Regex>();
+  return (ranges) => {
+    const key = ranges.join();
+    const regex = known.get(key) ?? utf8(regexes, ranges);
+    known.set(key, regex);
+    return regex;
+  };
 }
 
 function withoutSurrogates([low, high]: Range): Range[] {

@@ -1,6 +1,6 @@
 import { NOTHING, type Regex } from '../regex/regexes.js';
 import { DONE, type Rule, type Term, Terms } from '../terms/terms.js';
-import type { Work } from '../turns.js';
+import { atOnce, type Work } from '../turns.js';
 import { ArrayRules } from './arrays.js';
 import type { Conjunction, Flat } from './flat.js';
 import { Type } from './json.js';
@@ -19,6 +19,7 @@ export class Builder implements Values {
   private readonly space: Regex;
   private readonly rules = new Map<string, Rule>();
   private readonly flats = new Map<Flat, Term>();
+  private readonly keys = new Map<string, Regex>();
 
   constructor(
     readonly model: Model,
@@ -47,9 +48,28 @@ export class Builder implements Values {
   *prepare(): Work<void> {
     for (const ids of this.model.met)
       for (const flat of this.model.alternatives(ids)) {
+        if (this.canBeObject(flat))
+          for (const name of this.model.shape(flat).named.keys()) yield* this.spellKey(name);
         this.flat(flat);
         yield;
       }
+  }
+
+  key(name: string): Regex {
+    return this.keys.get(name) ?? atOnce(this.spellKey(name));
+  }
+
+  private *spellKey(name: string): Work<Regex> {
+    const known = this.keys.get(name);
+    if (known !== undefined) return known;
+    const key = yield* this.model.strings.regexes.spell(JSON.stringify(name), this.marks.colon);
+    this.keys.set(name, key);
+    yield;
+    return key;
+  }
+
+  private canBeObject(flat: Flat): boolean {
+    return !flat.values && (flat.types & Type.object) !== 0 && this.model.isPossibleObject(flat);
   }
 
   root(): Term {
@@ -84,8 +104,7 @@ export class Builder implements Values {
     const choices: Term[] = leaves === NOTHING ? [] : [this.terms.match(leaves, DONE)];
     if (!flat.values && flat.types & Type.array && this.model.isPossibleArray(flat))
       choices.push(new ArrayRules(this, flat).term());
-    if (!flat.values && flat.types & Type.object && this.model.isPossibleObject(flat))
-      choices.push(new ObjectRules(this, flat).term());
+    if (this.canBeObject(flat)) choices.push(new ObjectRules(this, flat).term());
     return this.terms.choice(choices);
   }
 

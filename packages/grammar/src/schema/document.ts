@@ -1,6 +1,7 @@
 import { GrammarError } from '../error.js';
+import type { Work } from '../turns.js';
 import { withExactValues } from './exact-values.js';
-import { isObject, type Json, type JsonObject, pointerPart } from './json.js';
+import { hasParts, isObject, type Json, type JsonObject, pointerPart } from './json.js';
 
 /** A schema and where it stands: its JSON pointer in the document. */
 export interface Place {
@@ -17,6 +18,9 @@ interface Resource {
 }
 
 const MAX_PLACES = 100_000;
+const MAX_VALUES = 250_000;
+const MAX_URI = 8192; // characters
+const PART = 64; // values: a fraction of a millisecond
 const MAX_DEPTH = 500;
 const MAPS = new Set([
   'properties',
@@ -35,13 +39,22 @@ export class Document {
   private readonly places: Place[] = [];
   private readonly ids = new Map<JsonObject | boolean, Place>();
   private readonly targets = new Map<string, { schema: JsonObject; pointer: string; resource: Resource }>();
+  /** Within which resource each object has been scanned last. */
+  private readonly scanned = new Map<object, Resource>();
+  private count = 0;
 
-  constructor(given: unknown) {
-    const schema = withExactValues(given);
-    const resource = { uri: BASE, schema: checkSchema(schema, ''), pointer: '' };
-    this.targets.set(BASE, { schema: resource.schema as JsonObject, pointer: '', resource });
-    this.scan(schema as Json, '', resource, 0);
-    this.root = this.place(schema, '', this.resourceOf(resource.schema, resource, ''));
+  private constructor(schema: JsonObject | boolean) {
+    const resource = { uri: BASE, schema, pointer: '' };
+    this.targets.set(BASE, { schema: schema as JsonObject, pointer: '', resource });
+    this.root = this.place(schema, '', this.resourceOf(schema, resource, ''));
+  }
+
+  /** Reads a document in parts. */
+  static *read(given: unknown): Work<Document> {
+    const schema = checkSchema(yield* withExactValues(given), '');
+    const document = new Document(schema);
+    yield* document.scan(schema, '', document.targets.get(BASE)!.resource, 0);
+    return document;
   }
 
   at(id: number): Place {
@@ -72,6 +85,7 @@ export class Document {
   }
 
   resolve(place: Place, reference: string): Place {
+    needShort(reference, `${place.pointer}/$ref`);
     const [uri, fragment = ''] = absolute(reference, place.resource.uri).split('#');
     const resource = this.targets.get(uri as string)?.resource;
     if (resource && (fragment === '' || fragment.startsWith('/'))) {
@@ -101,29 +115,40 @@ export class Document {
     return isObject(at) || typeof at === 'boolean' ? this.place(at, pointer, within) : undefined;
   }
 
-  private scan(value: Json, pointer: string, parent: Resource, depth: number): void {
+  private *scan(value: Json, pointer: string, parent: Resource, depth: number): Work<void> {
     if (depth > MAX_DEPTH)
       throw new GrammarError('TOO_COMPLEX', pointer, `nested more than ${MAX_DEPTH} deep`);
-    if (Array.isArray(value))
-      for (const [i, item] of value.entries()) this.scan(item, `${pointer}/${i}`, parent, depth + 1);
-    if (!isObject(value)) return;
-    const resource = this.resourceOf(value, parent, pointer);
-    for (const key of ['$anchor', '$dynamicAnchor'])
-      if (typeof value[key] === 'string')
-        this.targets.set(`${resource.uri}#${value[key]}`, { schema: value, pointer, resource });
-    for (const [key, child] of Object.entries(value)) {
-      if (VALUES.has(key)) continue;
+    if (!hasParts(value) || this.scanned.get(value as object) === parent) return;
+    this.scanned.set(value as object, parent);
+    if (++this.count > MAX_VALUES)
+      throw new GrammarError(
+        'TOO_COMPLEX',
+        pointer,
+        `the schema has more than ${MAX_VALUES} objects and arrays; simplify it`,
+      );
+    if (this.count % PART === 0) yield;
+    const resource = isObject(value) ? this.resourceOf(value, parent, pointer) : parent;
+    if (isObject(value)) this.anchors(value, pointer, resource);
+    for (const [key, child] of Object.entries(value as JsonObject)) {
+      if (!hasParts(child) || (isObject(value) && VALUES.has(key))) continue;
       const at = `${pointer}/${pointerPart(key)}`;
-      if (!MAPS.has(key)) this.scan(child, at, resource, depth + 1);
+      if (!isObject(value) || !MAPS.has(key)) yield* this.scan(child, at, resource, depth + 1);
       else if (isObject(child))
         for (const [name, item] of Object.entries(child))
-          this.scan(item, `${at}/${pointerPart(name)}`, resource, depth + 1);
+          yield* this.scan(item, `${at}/${pointerPart(name)}`, resource, depth + 1);
     }
+  }
+
+  private anchors(schema: JsonObject, pointer: string, resource: Resource): void {
+    for (const key of ['$anchor', '$dynamicAnchor'])
+      if (typeof schema[key] === 'string')
+        this.targets.set(`${resource.uri}#${schema[key]}`, { schema, pointer, resource });
   }
 
   private resourceOf(schema: JsonObject | boolean, parent: Resource, pointer: string): Resource {
     const id = isObject(schema) ? (schema.$id ?? schema.id) : undefined;
     if (typeof id !== 'string' || !isObject(schema)) return parent;
+    needShort(id, `${pointer}/$id`);
     const uri = absolute(id, parent.uri);
     if (id.startsWith('#')) {
       this.targets.set(uri, { schema, pointer, resource: parent });
@@ -141,6 +166,12 @@ export class Document {
 function checkSchema(schema: unknown, pointer: string): JsonObject | boolean {
   if (typeof schema === 'boolean' || isObject(schema)) return schema;
   throw new GrammarError('INVALID', pointer || '/', 'a schema must be an object, true or false');
+}
+
+/** @throws GrammarError TOO_COMPLEX */
+function needShort(uri: string, pointer: string): void {
+  if (uri.length > MAX_URI)
+    throw new GrammarError('TOO_COMPLEX', pointer, `it has ${uri.length} characters; at most ${MAX_URI} are read`);
 }
 
 function absolute(reference: string, base: string): string {

@@ -1,6 +1,7 @@
 import { GrammarError } from '../error.js';
 import { decimal } from '../json/decimal.js';
 import { type ExactNumber, exactNumber, JsonNumber } from '../json/json-number.js';
+import type { Work } from '../turns.js';
 import { pointerPart } from './json.js';
 
 const MOST_EXPONENT = 1000;
@@ -13,29 +14,35 @@ const MOST_DEPTH = 500;
  * number nor a bigint has its digits. The schema itself where it has none.
  * @throws GrammarError UNSUPPORTED for exponents beyond 1000
  */
-export const withExactValues = (schema: unknown): unknown => new ExactValues().of(schema, '', 0);
+export const withExactValues = (schema: unknown): Work<unknown> => new ExactValues().of(schema, '', 0);
+
+const PART = 256; // objects and members: a fraction of a millisecond
 
 class ExactValues {
   private readonly known = new Map<object, unknown>();
   private readonly numbers = new Map<string, JsonNumber>();
+  private done = 0;
 
-  of(value: unknown, pointer: string, depth: number): unknown {
+  *of(value: unknown, pointer: string, depth: number): Work<unknown> {
     if (value instanceof JsonNumber) return this.number(value, pointer);
     if (typeof value !== 'object' || value === null || depth > MOST_DEPTH) return value;
     if (!this.known.has(value)) {
       this.known.set(value, value); // one that contains itself is refused later
-      this.known.set(value, this.copied(value, pointer, depth));
+      this.known.set(value, yield* this.copied(value, pointer, depth));
     }
     return this.known.get(value);
   }
 
-  private copied(value: object, pointer: string, depth: number): unknown {
+  private *copied(value: object, pointer: string, depth: number): Work<unknown> {
     const entries = Object.entries(value);
-    const exact = entries.map(([key, each]) =>
-      ANNOTATIONS.has(key) ? (each as unknown) : this.of(each, `${pointer}/${pointerPart(key)}`, depth + 1),
-    );
-    if (entries.every(([, each], i) => each === exact[i])) return value;
-    return Array.isArray(value) ? exact : Object.fromEntries(entries.map(([key], i) => [key, exact[i]]));
+    const exact: [string, unknown][] = [];
+    for (const [key, each] of entries) {
+      const isPlain = typeof each !== 'object' || each === null || ANNOTATIONS.has(key);
+      exact.push([key, isPlain ? each : yield* this.of(each, `${pointer}/${pointerPart(key)}`, depth + 1)]);
+      if (++this.done % PART === 0) yield;
+    }
+    if (entries.every(([, each], i) => each === exact[i]![1])) return value;
+    return Array.isArray(value) ? exact.map(([, each]) => each) : Object.fromEntries(exact);
   }
 
   private number(value: JsonNumber, pointer: string): ExactNumber {

@@ -32,37 +32,56 @@ export class Expansion {
     private readonly areDisjoint: (a: Conjunction, b: Conjunction) => boolean,
   ) {}
 
-  conjunction(ids: Conjunction): readonly Flat[] {
-    return ids.reduce<readonly Flat[]>(
-      (all, id) => cross(all, this.place(this.document.at(id)), this.document.at(id).pointer),
-      [anything],
-    );
+  /** The alternatives of schemas that all hold, in parts. */
+  *conjunction(ids: Conjunction): Work<readonly Flat[]> {
+    let all: readonly Flat[] = [anything];
+    for (const id of ids) {
+      const place = this.document.at(id);
+      all = yield* cross(all, yield* this.place(place), place.pointer);
+    }
+    return all;
   }
 
   /** Expands a place and all that it combines, the innermost first, in parts. Faults wait for the expansion itself. */
   *prepare(id: number): Work<void> {
-    if (this.prepared.has(id)) return;
-    this.prepared.add(id);
-    try {
-      yield* this.prepareParts(this.document.at(id));
-    } catch (error) {
-      if (!(error instanceof GrammarError)) throw error;
+    const open: { readonly place: Place; readonly parts: Place[] }[] = [];
+    const enter = (place: Place) => {
+      if (this.prepared.has(place.id)) return;
+      this.prepared.add(place.id);
+      open.push({ place, parts: withoutFaults(() => this.partsOf(place), []) });
+    };
+    enter(this.document.at(id));
+    for (let last = open.at(-1); last; last = open.at(-1)) {
+      const part = last.parts.pop();
+      if (part) enter(part);
+      else {
+        open.pop();
+        yield* this.finish(last.place);
+      }
+      yield;
     }
   }
 
-  private *prepareParts(place: Place): Work<void> {
+  /** What a place combines, the first last. */
+  private partsOf(place: Place): Place[] {
     const { schema } = place;
-    if (typeof schema === 'boolean') return;
+    if (typeof schema === 'boolean') return [];
     this.own(place);
-    yield;
-    if (typeof schema.$ref === 'string') yield* this.prepare(this.document.resolve(place, schema.$ref).id);
-    for (const key of ['allOf', 'anyOf', 'oneOf'])
-      for (const item of this.schemas(place, schema, key)) yield* this.prepare(item.id);
+    const parts = typeof schema.$ref === 'string' ? [this.document.resolve(place, schema.$ref)] : [];
+    for (const key of ['allOf', 'anyOf', 'oneOf']) parts.push(...this.schemas(place, schema, key));
     for (const key of ['if', 'then', 'else'])
-      if (schema[key] !== undefined) yield* this.prepare(this.document.child(place, schema[key], key).id);
-    yield* this.compareAll(this.schemas(place, schema, 'oneOf'));
-    this.place(place);
-    yield;
+      if (schema[key] !== undefined) parts.push(this.document.child(place, schema[key], key));
+    return parts.reverse();
+  }
+
+  private *finish(place: Place): Work<void> {
+    try {
+      const { schema } = place;
+      if (typeof schema !== 'boolean') yield* this.compareAll(this.schemas(place, schema, 'oneOf'));
+      yield* this.place(place);
+    } catch (error) {
+      if (!(error instanceof GrammarError)) throw error;
+    }
   }
 
   /** Which alternatives overlap: kept by whoever answers. */
@@ -84,7 +103,7 @@ export class Expansion {
     return flat;
   }
 
-  private place(place: Place): readonly Flat[] {
+  private *place(place: Place): Work<readonly Flat[]> {
     const known = this.known.get(place.id);
     if (known) return known;
     if (this.open.has(place.id)) throw new Cycle(place.pointer);
@@ -92,7 +111,7 @@ export class Expansion {
       throw new GrammarError('TOO_COMPLEX', place.pointer, `combined more than ${MAX_DEPTH} deep`);
     this.open.add(place.id);
     try {
-      const flats = this.compute(place);
+      const flats = yield* this.compute(place);
       this.known.set(place.id, flats);
       return flats;
     } finally {
@@ -100,14 +119,15 @@ export class Expansion {
     }
   }
 
-  private compute(place: Place): readonly Flat[] {
+  private *compute(place: Place): Work<readonly Flat[]> {
     const { schema, pointer } = place;
     if (typeof schema === 'boolean') return [schema ? anything : nothing];
     if (schema.$ref !== undefined && typeof schema.$ref !== 'string')
       invalid(`${pointer}/$ref`, 'must be a text');
-    if (typeof schema.$ref === 'string' && this.isOldReference()) return this.reference(place, schema.$ref);
+    if (typeof schema.$ref === 'string' && this.isOldReference())
+      return yield* this.reference(place, schema.$ref);
     let flats: readonly Flat[] = [this.own(place)];
-    for (const factor of this.factors(place, schema)) flats = cross(flats, factor, pointer);
+    for (const factor of this.factors(place, schema)) flats = yield* cross(flats, yield* factor, pointer);
     return flats;
   }
 
@@ -117,18 +137,17 @@ export class Expansion {
     return isObject(schema) && /draft-0[3467]/.test(String(schema.$schema));
   }
 
-  private reference(place: Place, reference: string): readonly Flat[] {
-    return this.place(this.document.resolve(place, reference));
+  private *reference(place: Place, reference: string): Work<readonly Flat[]> {
+    return yield* this.place(this.document.resolve(place, reference));
   }
 
   /** For each combinator its alternatives; all combinators hold together. */
-  private *factors(place: Place, schema: JsonObject): Generator<readonly Flat[]> {
+  private *factors(place: Place, schema: JsonObject): Generator<Work<readonly Flat[]>, void> {
     if (typeof schema.$ref === 'string') yield this.reference(place, schema.$ref);
     if (schema.const !== undefined) yield this.values(place, [schema.const], 'const');
     if (schema.enum !== undefined) yield this.values(place, this.list(place, schema, 'enum'), 'enum');
     for (const item of this.schemas(place, schema, 'allOf')) yield this.place(item);
-    if (schema.anyOf !== undefined)
-      yield this.schemas(place, schema, 'anyOf').flatMap((item) => this.place(item));
+    if (schema.anyOf !== undefined) yield this.any(this.schemas(place, schema, 'anyOf'));
     if (schema.oneOf !== undefined) yield this.exactlyOne(place, this.schemas(place, schema, 'oneOf'));
     if (schema.not !== undefined) yield this.not(this.document.child(place, schema.not, 'not'));
     if (schema.if !== undefined) yield this.conditional(place, schema);
@@ -138,23 +157,34 @@ export class Expansion {
   }
 
   /** Keywords that only negate.ts writes. */
-  private *internal(schema: JsonObject): Generator<readonly Flat[]> {
-    if (schema.$excluded !== undefined) yield [{ ...anything, excluded: schema.$excluded as Json[] }];
+  private *internal(schema: JsonObject): Generator<Work<readonly Flat[]>, void> {
+    if (schema.$excluded !== undefined) yield only({ ...anything, excluded: schema.$excluded as Json[] });
     if (typeof schema.$notPlace === 'number') yield this.not(this.document.at(schema.$notPlace));
     if (schema.$notType === undefined) return;
     const { bits, fractions } = notTypes(schema.$notType);
     if (fractions) refuse('/', 'numbers that are not integers cannot be enforced; use type instead of not');
-    yield [{ ...anything, types: bits }];
+    yield only({ ...anything, types: bits });
   }
 
-  private values(place: Place, values: readonly Json[], key: string): readonly Flat[] {
+  private *any(items: readonly Place[]): Work<readonly Flat[]> {
+    const flats: Flat[] = [];
+    for (const item of items) {
+      flats.push(...(yield* this.place(item)));
+      yield;
+    }
+    return flats;
+  }
+
+  private *values(place: Place, values: readonly Json[], key: string): Work<readonly Flat[]> {
     const plain = values.filter((value) => !hasParts(value));
-    const built = values.filter(hasParts);
-    const flats = built.flatMap((value, i) => this.place(this.document.child(place, fixed(value), key, i)));
+    const built = values
+      .filter(hasParts)
+      .map((value, i) => this.document.child(place, fixed(value), key, i));
+    const flats = yield* this.any(built);
     return plain.length > 0 ? [{ ...anything, values: plain }, ...flats] : flats;
   }
 
-  private exactlyOne(place: Place, items: readonly Place[]): readonly Flat[] {
+  private *exactlyOne(place: Place, items: readonly Place[]): Work<readonly Flat[]> {
     if (items.length > MAX_EXCLUSIVE)
       throw new GrammarError(
         'TOO_COMPLEX',
@@ -162,12 +192,14 @@ export class Expansion {
         `more than ${MAX_EXCLUSIVE} alternatives (${items.length})`,
       );
     const flats: Flat[] = [];
-    items.forEach((item, i) => {
-      const rivals = items.filter((other, j) => j !== i && !this.disjoint(item, other));
-      let own = this.place(item);
-      for (const rival of rivals) own = cross(own, this.withoutRival(rival, place), place.pointer);
+    for (const [i, item] of items.entries()) {
+      let own = yield* this.place(item);
+      for (const [j, other] of items.entries()) {
+        if (j === i || this.disjoint(item, other)) continue;
+        own = yield* cross(own, yield* this.withoutRival(other, place), place.pointer);
+      }
       flats.push(...own);
-    });
+    }
     return flats;
   }
 
@@ -175,9 +207,9 @@ export class Expansion {
     return a !== b && this.areDisjoint([a.id], [b.id]);
   }
 
-  private withoutRival(rival: Place, place: Place): readonly Flat[] {
+  private *withoutRival(rival: Place, place: Place): Work<readonly Flat[]> {
     try {
-      return this.not(rival);
+      return yield* this.not(rival);
     } catch (error) {
       if (!(error instanceof GrammarError) || error.code !== 'UNSUPPORTED') throw error;
       return refuse(
@@ -187,38 +219,49 @@ export class Expansion {
     }
   }
 
-  private not(place: Place): readonly Flat[] {
+  private *not(place: Place): Work<readonly Flat[]> {
     let negation = this.negations.get(place.id);
     if (!negation) {
       const schema = { anyOf: negate(this.document, place) };
       negation = this.document.place(schema, place.pointer, place.resource);
       this.negations.set(place.id, negation);
     }
-    return this.place(negation);
+    return yield* this.place(negation);
   }
 
-  private conditional(place: Place, schema: JsonObject): readonly Flat[] {
-    if (schema.then === undefined && schema.else === undefined) return [anything];
+  private *conditional(place: Place, schema: JsonObject): Work<readonly Flat[]> {
+    const { then: met, else: unmet } = schema;
+    if (met === undefined && unmet === undefined) return [anything];
     const condition = this.document.child(place, schema.if, 'if');
-    const side = (key: 'then' | 'else') =>
-      schema[key] === undefined ? [anything] : this.place(this.document.child(place, schema[key], key));
     return [
-      ...cross(this.place(condition), side('then'), place.pointer),
-      ...cross(this.not(condition), side('else'), place.pointer),
+      ...(yield* cross(yield* this.place(condition), yield* this.side(place, 'then'), place.pointer)),
+      ...(yield* cross(yield* this.not(condition), yield* this.side(place, 'else'), place.pointer)),
     ];
   }
 
-  private *dependencies(place: Place, schemas: JsonObject, key: string): Generator<readonly Flat[]> {
-    for (const [name, value] of Object.entries(schemas)) {
-      const then =
-        Array.isArray(value) || typeof value === 'string' ? { required: [value].flat() as Json[] } : value;
-      const absent = this.synthetic(place, { properties: { [name]: false } });
-      const present = this.synthetic(place, { type: 'object', required: [name] });
-      yield [
-        ...this.place(absent),
-        ...cross(this.place(present), this.place(this.document.child(place, then, key, name)), place.pointer),
-      ];
-    }
+  private *side(place: Place, key: 'then' | 'else'): Work<readonly Flat[]> {
+    const schema = (place.schema as JsonObject)[key];
+    return schema === undefined ? [anything] : yield* this.place(this.document.child(place, schema, key));
+  }
+
+  private *dependencies(
+    place: Place,
+    schemas: JsonObject,
+    key: string,
+  ): Generator<Work<readonly Flat[]>, void> {
+    for (const [name, value] of Object.entries(schemas)) yield this.dependency(place, name, value, key);
+  }
+
+  private *dependency(place: Place, name: string, value: Json, key: string): Work<readonly Flat[]> {
+    const then =
+      Array.isArray(value) || typeof value === 'string' ? { required: [value].flat() as Json[] } : value;
+    const absent = this.synthetic(place, { properties: { [name]: false } });
+    const present = this.synthetic(place, { type: 'object', required: [name] });
+    const child = this.document.child(place, then, key, name);
+    return [
+      ...(yield* this.place(absent)),
+      ...(yield* cross(yield* this.place(present), yield* this.place(child), place.pointer)),
+    ];
   }
 
   private synthetic(place: Place, schema: JsonObject): Place {
@@ -238,12 +281,35 @@ export class Expansion {
   }
 }
 
-function cross(a: readonly Flat[], b: readonly Flat[], pointer: string): readonly Flat[] {
+const PART = 64; // intersections: a fraction of a millisecond
+
+function* cross(a: readonly Flat[], b: readonly Flat[], pointer: string): Work<readonly Flat[]> {
   if (a.length * b.length > MAX_ALTERNATIVES * 10) tooMany(pointer, a.length * b.length);
-  const all = a.flatMap((left) => b.map((right) => intersect(left, right)));
-  const possible = all.filter((flat) => flat.types !== 0 && flat.values?.length !== 0);
+  const possible: Flat[] = [];
+  let count = 0;
+  for (const left of a)
+    for (const right of b) {
+      const flat = intersect(left, right);
+      if (flat.types !== 0 && flat.values?.length !== 0) possible.push(flat);
+      if (++count % PART === 0) yield;
+    }
   if (possible.length > MAX_ALTERNATIVES) tooMany(pointer, possible.length);
   return possible;
+}
+
+function* only(flat: Flat): Work<readonly Flat[]> {
+  yield;
+  return [flat];
+}
+
+/** What `act` returns; `otherwise` where the schema has a fault. */
+function withoutFaults<T>(act: () => T, otherwise: T): T {
+  try {
+    return act();
+  } catch (error) {
+    if (error instanceof GrammarError) return otherwise;
+    throw error;
+  }
 }
 
 function tooMany(pointer: string, count: number): never {

@@ -82,28 +82,34 @@ export function intersect(a: Flat, b: Flat): Flat {
   return {
     types: a.types & b.types,
     values: commonValues(a.values, b.values),
-    excluded: [...a.excluded, ...b.excluded],
+    excluded: both(a.excluded, b.excluded),
     isInteger: a.isInteger || b.isInteger,
-    least: [...a.least, ...b.least],
-    most: [...a.most, ...b.most],
-    multiples: [...a.multiples, ...b.multiples],
+    least: both(a.least, b.least),
+    most: both(a.most, b.most),
+    multiples: both(a.multiples, b.multiples),
     minLength: Math.max(a.minLength, b.minLength),
     maxLength: Math.min(a.maxLength, b.maxLength),
-    patterns: [...new Set([...a.patterns, ...b.patterns])],
-    notPatterns: [...a.notPatterns, ...b.notPatterns],
-    arrays: [...a.arrays, ...b.arrays],
+    patterns: union(a.patterns, b.patterns),
+    notPatterns: both(a.notPatterns, b.notPatterns),
+    arrays: both(a.arrays, b.arrays),
     minItems: Math.max(a.minItems, b.minItems),
     maxItems: Math.min(a.maxItems, b.maxItems),
-    objects: [...a.objects, ...b.objects],
-    required: [...new Set([...a.required, ...b.required])],
+    objects: both(a.objects, b.objects),
+    required: union(a.required, b.required),
     minProperties: Math.max(a.minProperties, b.minProperties),
     maxProperties: Math.min(a.maxProperties, b.maxProperties),
-    names: [...new Set([...a.names, ...b.names])],
-    dependent: [...a.dependent, ...b.dependent],
+    names: union(a.names, b.names),
+    dependent: both(a.dependent, b.dependent),
     pointer: a.pointer || b.pointer,
     isUnique: a.isUnique || b.isUnique,
   };
 }
+
+const both = <T>(a: readonly T[], b: readonly T[]): readonly T[] =>
+  a.length === 0 ? b : b.length === 0 ? a : [...a, ...b];
+
+const union = <T>(a: readonly T[], b: readonly T[]): readonly T[] =>
+  a.length === 0 ? b : b.length === 0 ? a : [...new Set([...a, ...b])];
 
 function commonValues(
   a: readonly Json[] | undefined,

@@ -47,6 +47,10 @@ const REFUSED = [
   'disallow',
 ];
 
+/** Most members of `properties` and `patternProperties`, and items of `prefixItems`. */
+const MOST_MEMBERS = 2000;
+const MOST_ITEMS = 10_000;
+
 /** As many as those of the greatest and of the least float64. */
 const MOST_DIGITS = 345;
 
@@ -95,7 +99,8 @@ const handlers: Record<string, Handler> = {
   properties: objects,
   patternProperties: objects,
   additionalProperties: objects,
-  required: (value, at) => (typeof value === 'boolean' ? {} : { required: strings(value, at.pointer) }),
+  required: (value, at) =>
+    typeof value === 'boolean' ? {} : { required: [...new Set(strings(value, at.pointer))] },
   minProperties: (value, at) => ({ minProperties: count(value, at), pointer: at.place.pointer }),
   maxProperties: (value, at) => ({ maxProperties: count(value, at) }),
   propertyNames: (value, at) => ({ names: [at.document.child(at.place, value, 'propertyNames').id] }),
@@ -114,15 +119,20 @@ export function readKeywords(document: Document, place: Place, options: KeywordO
   if (keys.has('items')) keys.delete('prefixItems'); // one reading for both
   const group = ['properties', 'patternProperties', 'additionalProperties'].find((key) => keys.has(key));
   for (const key of keys) {
-    const pointer = `${place.pointer}/${pointerPart(key)}`;
     if (REFUSED.includes(key))
-      refuse(pointer, `the keyword ${key} cannot be enforced while generating; remove it`);
+      refuse(`${place.pointer}/${key}`, `the keyword ${key} cannot be enforced while generating; remove it`);
     const handler = Object.hasOwn(handlers, key) ? handlers[key] : undefined;
     if (!handler || COMBINATORS.includes(key) || (handler === objects && key !== group)) continue;
+    const pointer = `${place.pointer}/${pointerPart(key)}`;
     const found = handler(schema[key] as Json, { document, place, schema, pointer, options });
     flat = intersect(flat, { ...anything, ...found });
   }
   return flat;
+}
+
+function needFew(pointer: string, count: number, most: number): void {
+  if (count > most)
+    throw new GrammarError('TOO_COMPLEX', pointer, `it has ${count} schemas; at most ${most} are compiled`);
 }
 
 export function refuse(pointer: string, detail: string): never {
@@ -202,7 +212,8 @@ function arrays(_: Json, { document, place, schema }: Context): Partial<Flat> {
   const isOld = Array.isArray(schema.items);
   const key = isOld ? 'items' : 'prefixItems';
   const listed = schema[key] ?? [];
-  if (!Array.isArray(listed)) invalid(`${place.pointer}/${key}`, 'must be an array of schemas');
+  if (!Array.isArray(listed)) return invalid(`${place.pointer}/${key}`, 'must be an array of schemas');
+  needFew(`${place.pointer}/${key}`, listed.length, MOST_ITEMS);
   const restKey = isOld ? 'additionalItems' : 'items';
   const rest = schema[restKey];
   return {
@@ -217,8 +228,12 @@ function arrays(_: Json, { document, place, schema }: Context): Partial<Flat> {
 
 function objects(_: Json, at: Context): Partial<Flat> {
   const { document, place, schema } = at;
-  const members = (key: string) =>
-    Object.entries(object(schema[key] ?? {}, { ...at, pointer: `${place.pointer}/${key}` }));
+  const members = (key: string) => {
+    const pointer = `${place.pointer}/${key}`;
+    const entries = Object.entries(object(schema[key] ?? {}, { ...at, pointer }));
+    needFew(pointer, entries.length, MOST_MEMBERS);
+    return entries;
+  };
   const required: string[] = []; // draft 3 wrote `required: true` inside the property
   const properties = new Map<string, number>();
   for (const [name, value] of members('properties')) {

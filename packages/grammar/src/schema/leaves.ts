@@ -2,15 +2,21 @@ import { compareNumbers, decimal, isExactNumber } from '../json/decimal.js';
 import type { ExactNumber } from '../json/json-number.js';
 import { stringifyJson } from '../json/stringify-json.js';
 import type { Regex } from '../regex/regexes.js';
+import { atOnce, type Work } from '../turns.js';
 import type { Flat } from './flat.js';
 import { type Json, Type, typeOf } from './json.js';
 import { Numbers } from './numbers.js';
-import type { Strings } from './strings.js';
+import { innerText, type Strings } from './strings.js';
+
+const PART = 32; // values: a fraction of a millisecond
 
 /** The texts of values without parts: null, booleans, numbers, strings. */
 export class Leaves {
   private readonly numbers: Numbers;
+  private readonly known = new Map<Flat, Regex>();
   private readonly contents = new Map<Flat, Regex>();
+  /** Alternatives without their values. */
+  private readonly open = new Map<Flat, Flat>();
 
   constructor(readonly strings: Strings) {
     this.numbers = new Numbers(strings.regexes);
@@ -18,34 +24,55 @@ export class Leaves {
 
   /** All leaves that `flat` allows. */
   regex(flat: Flat): Regex {
+    return this.known.get(flat) ?? atOnce(this.find(flat));
+  }
+
+  /** `regex` in parts. */
+  *find(flat: Flat): Work<Regex> {
+    const known = this.known.get(flat);
+    if (known !== undefined) return known;
+    const regex = flat.values ? yield* this.listed(flat) : yield* this.unlisted(flat);
+    this.known.set(flat, regex);
+    return regex;
+  }
+
+  private *listed(flat: Flat): Work<Regex> {
+    const texts: string[] = [];
+    for (const [i, value] of flat.values!.entries()) {
+      if (yield* this.allows(flat, value)) texts.push(stringifyJson(value)!);
+      if (i % PART === 0) yield;
+    }
+    return yield* this.strings.regexes.spellAny(texts);
+  }
+
+  private *unlisted(flat: Flat): Work<Regex> {
     const { regexes } = this.strings;
-    if (flat.values)
-      return regexes.or(
-        ...this.values(flat, flat.values).map((value) =>
-          typeof value === 'string' ? this.strings.literal(value) : regexes.text(stringifyJson(value)!),
-        ),
-      );
     const choices: Regex[] = [];
     const constants = [null, true, false].filter(
       (value) => (flat.types & typeOf(value)) !== 0 && !flat.excluded.includes(value),
     );
     choices.push(...constants.map((value) => regexes.text(String(value))));
     if (flat.types & Type.number) choices.push(this.number(flat));
-    if (flat.types & Type.string) choices.push(this.strings.quoted(this.content(flat)));
+    if (flat.types & Type.string) choices.push(this.strings.quoted(yield* this.findContent(flat)));
     return regexes.or(...choices);
   }
 
   /** The content of strings that `flat` allows, canonical where it is restricted. */
   content(flat: Flat): Regex {
+    return this.contents.get(flat) ?? atOnce(this.findContent(flat));
+  }
+
+  /** `content` in parts. */
+  *findContent(flat: Flat): Work<Regex> {
     const known = this.contents.get(flat);
     if (known !== undefined) return known;
     const { regexes, canonical, free } = this.strings;
     const { minLength, maxLength, patterns, notPatterns, excluded } = flat;
-    const conditions = [
-      ...patterns.map((source) => this.strings.matching(source)),
-      ...notPatterns.map((source) => regexes.not(this.strings.matching(source))),
-      ...excluded.filter((value) => typeof value === 'string').map((value) => regexes.not(this.inner(value))),
-    ];
+    const conditions: Regex[] = [];
+    for (const source of patterns) conditions.push(yield* this.strings.match(source));
+    for (const source of notPatterns) conditions.push(regexes.not(yield* this.strings.match(source)));
+    const inner = excluded.filter((value) => typeof value === 'string').map(innerText);
+    if (inner.length > 0) conditions.push(regexes.not(yield* regexes.spellAny(inner)));
     const hasLength = minLength > 0 || maxLength < Infinity;
     if (conditions.length === 0 || hasLength || patterns.length === 0)
       conditions.push(regexes.repeat(conditions.length > 0 ? canonical : free, minLength, maxLength));
@@ -54,25 +81,27 @@ export class Leaves {
     return content;
   }
 
-  /** True if `flat` allows the string `text`; its `values` count too. */
-  allowsText(flat: Flat, text: string): boolean {
-    if ((flat.types & Type.string) === 0) return false;
-    if (flat.values)
-      return flat.values.includes(text) && this.allowsText({ ...flat, values: undefined }, text);
-    return this.strings.matches(this.content(flat), JSON.stringify(text).slice(1, -1));
+  /** Those of the strings in `values` that `flat` allows. */
+  *texts(flat: Flat): Work<string[]> {
+    const allowed: string[] = [];
+    for (const value of flat.values ?? [])
+      if (typeof value === 'string' && (yield* this.allows(flat, value))) allowed.push(value);
+    return allowed;
   }
 
-  private inner(text: string): Regex {
-    return this.strings.regexes.text(JSON.stringify(text).slice(1, -1));
+  /** Whether `flat` allows one of its values. */
+  private *allows(flat: Flat, value: Json): Work<boolean> {
+    if ((flat.types & typeOf(value)) === 0 || flat.excluded.includes(value)) return false;
+    if (typeof value !== 'string') return !isExactNumber(value) || allowsNumber(flat, value);
+    if (isFreeText(flat)) return true;
+    const content = yield* this.findContent(this.withoutValues(flat));
+    return yield* this.strings.follow(content, innerText(value));
   }
 
-  private values(flat: Flat, values: readonly Json[]): readonly Json[] {
-    const open = { ...flat, values: undefined };
-    return values.filter((value) => {
-      if ((flat.types & typeOf(value)) === 0 || flat.excluded.includes(value)) return false;
-      if (typeof value === 'string') return isFreeText(flat) || this.allowsText(open, value);
-      return isExactNumber(value) ? allowsNumber(flat, value) : true;
-    });
+  private withoutValues(flat: Flat): Flat {
+    const open = this.open.get(flat) ?? { ...flat, values: undefined };
+    this.open.set(flat, open);
+    return open;
   }
 
   private number(flat: Flat): Regex {

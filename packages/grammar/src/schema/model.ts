@@ -9,12 +9,20 @@ import { refuse } from './keywords.js';
 import { Leaves } from './leaves.js';
 import type { SchemaOptions } from './options.js';
 import { checkCounts, conjunction, type ObjectShape, shapeOf } from './shape.js';
-import { Strings } from './strings.js';
-import { learnTexts } from './texts.js';
+import { innerText, Strings } from './strings.js';
+import { learnPatterns } from './texts.js';
 
 const MAX_CONJUNCTIONS = 20_000;
+const MAX_DEPTH = 100;
 
 type ModelOptions = Pick<SchemaOptions, 'unknownFormats'>;
+
+/** A value is required within so many others that those within it are to be decided first. */
+class TooDeep extends GrammarError {
+  constructor(readonly ids: Conjunction) {
+    super('TOO_COMPLEX', '/', `schemas require each other in a cycle of more than ${MAX_DEPTH}; shorten it`);
+  }
+}
 
 /** A schema, understood: which alternatives hold at each place, and which of them some value fits. */
 export class Model {
@@ -32,34 +40,38 @@ export class Model {
   private guesses = 0;
 
   private constructor(
-    schema: unknown,
+    document: Document,
     { unknownFormats = 'ignore' }: ModelOptions,
     readonly strings: Strings,
   ) {
     this.leaves = new Leaves(strings);
-    const document = new Document(schema);
     this.root = [document.root.id];
     const checkPattern = (source: string) => void this.strings.matching(source);
     this.expansion = new Expansion(
       document,
       { unknownFormats, checkPattern, notice: (text) => this.notices.add(text) },
-      (a, b) => !this.isPossible(conjunction([...a, ...b])),
+      (a, b) => this.areDisjoint(conjunction([...a, ...b])),
     );
   }
 
   /** Reads a schema in parts; faults are thrown. */
   static *read(schema: unknown, options: ModelOptions, strings = new Strings()): Work<Model> {
-    yield* learnTexts(strings, schema);
-    const model = new Model(schema, options, strings);
+    yield* learnPatterns(strings, schema);
+    const model = new Model(yield* Document.read(schema), options, strings);
     yield* model.visitAll();
     return model;
   }
 
   alternatives(ids: Conjunction): readonly Flat[] {
+    return this.flats.get(ids.join()) ?? atOnce(this.expand(ids));
+  }
+
+  /** `alternatives` in parts. */
+  private *expand(ids: Conjunction): Work<readonly Flat[]> {
     const key = ids.join();
     let flats = this.flats.get(key);
     if (!flats) {
-      flats = this.expansion.conjunction(ids);
+      flats = yield* this.expansion.conjunction(ids);
       this.flats.set(key, flats);
     }
     return flats;
@@ -72,7 +84,7 @@ export class Model {
   private *readShape(flat: Flat): Work<ObjectShape> {
     let shape = this.shapes.get(flat);
     if (!shape) {
-      shape = yield* shapeOf(this.strings, flat, this.keys(flat));
+      shape = yield* shapeOf(this.strings, flat, yield* this.keys(flat));
       this.shapes.set(flat, shape);
     }
     return shape;
@@ -97,6 +109,7 @@ export class Model {
       this.guesses++; // a value within itself: no finite value is built from this one alone
       return false;
     }
+    if (this.open.size >= MAX_DEPTH) throw new TooDeep(ids);
     const guesses = this.guesses;
     this.open.add(key);
     let isPossible: boolean;
@@ -126,6 +139,16 @@ export class Model {
     return true;
   }
 
+  /** False also where the search is too deep. */
+  private areDisjoint(ids: Conjunction): boolean {
+    try {
+      return !this.isPossible(ids);
+    } catch (error) {
+      if (error instanceof TooDeep) return false;
+      throw error;
+    }
+  }
+
   private search(ids: Conjunction): boolean {
     let flats: readonly Flat[];
     try {
@@ -145,21 +168,18 @@ export class Model {
   }
 
   /** The characters of keys that propertyNames allows. */
-  private keys(flat: Flat): Regex {
+  private *keys(flat: Flat): Work<Regex> {
     const { regexes, canonical } = this.strings;
     if (flat.names.length === 0) return regexes.many(canonical);
-    const inner = (value: string) => regexes.text(literalInner(value));
-    const flats = this.alternatives(conjunction(flat.names)).filter((name) => name.types & Type.string);
-    return regexes.and(
-      regexes.many(canonical),
-      regexes.or(
-        ...flats.map((name) => {
-          if (!name.values) return this.leaves.content(name);
-          const values = name.values.filter((value) => typeof value === 'string');
-          return regexes.or(...values.filter((value) => this.leaves.allowsText(name, value)).map(inner));
-        }),
-      ),
-    );
+    const allowed: Regex[] = [];
+    for (const name of yield* this.expand(conjunction(flat.names)))
+      if (name.types & Type.string)
+        allowed.push(
+          name.values
+            ? yield* regexes.spellAny((yield* this.leaves.texts(name)).map(innerText))
+            : yield* this.leaves.findContent(name),
+        );
+    return regexes.and(regexes.many(canonical), regexes.or(...allowed));
   }
 
   /** Reads every schema that a value can meet, so that what cannot be enforced is refused now. */
@@ -178,7 +198,7 @@ export class Model {
         );
       this.met.push(ids);
       for (const id of ids) yield* this.expansion.prepare(id);
-      for (const flat of this.alternatives(ids)) {
+      for (const flat of yield* this.expand(ids)) {
         if (!flat.values) yield* this.visit(flat, open);
         yield;
       }
@@ -191,8 +211,22 @@ export class Model {
   private *decideAll(): Work<void> {
     for (const ids of [...this.met].reverse()) {
       for (const flat of this.alternatives(ids))
-        yield* this.strings.emptiness.decide(this.leaves.regex(flat));
-      this.isPossible(ids);
+        yield* this.strings.emptiness.decide(yield* this.leaves.find(flat));
+      yield* this.decide(ids);
+    }
+  }
+
+  /** Keeps what `isPossible` finds, and before it what lies too deep within. */
+  private *decide(ids: Conjunction): Work<void> {
+    const open = [ids];
+    for (let at = open.at(-1); at !== undefined; at = open.at(-1)) {
+      try {
+        this.isPossible(at);
+        open.pop();
+      } catch (error) {
+        if (!(error instanceof TooDeep) || open.length > MAX_CONJUNCTIONS / MAX_DEPTH) throw error;
+        open.push(error.ids);
+      }
       yield;
     }
   }
@@ -204,7 +238,11 @@ export class Model {
           `${flat.pointer}/uniqueItems`,
           'the keyword uniqueItems cannot be enforced while generating; remove it, or set maxItems: 1',
         );
-      for (let i = 0; i <= this.prefixLength(flat) && i < flat.maxItems; i++) open.push(this.item(flat, i));
+      const last = Math.min(this.prefixLength(flat), flat.maxItems - 1);
+      for (let i = 0; i <= last; i++) {
+        open.push(this.item(flat, i));
+        yield;
+      }
     }
     if (flat.types & Type.object) {
       const shape = yield* this.readShape(flat);
@@ -213,5 +251,3 @@ export class Model {
     }
   }
 }
-
-const literalInner = (text: string): string => JSON.stringify(text).slice(1, -1);

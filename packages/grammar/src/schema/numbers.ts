@@ -1,5 +1,5 @@
 import { GrammarError } from '../error.js';
-import { decimal, sign } from '../json/decimal.js';
+import { compareNumbers, decimal, sign } from '../json/decimal.js';
 import type { ExactNumber } from '../json/json-number.js';
 import { EMPTY, type Regex, type Regexes } from '../regex/regexes.js';
 
@@ -50,7 +50,9 @@ export class Numbers {
 
   within(limits: NumberLimits): Regex {
     const { regexes } = this;
-    const { isInteger, least, most, multiples, excluded } = limits;
+    const { isInteger, multiples, excluded } = limits;
+    const least = tightest(limits.least, 1);
+    const most = tightest(limits.most, -1);
     const isLimited = least.length + most.length + multiples.length + excluded.length > 0;
     if (!isLimited) return this.unlimited(isInteger);
     const tooLarge = multiples.find((by) => digitsOf(by) > MAX_BOUNDED_DIVISOR);
@@ -125,16 +127,25 @@ export class Numbers {
       regexes.repeat(this.digit, whole === '0' ? 0 : whole.length, Infinity),
       this.fraction,
     ]);
-    const greater = [...whole].map((char, i) =>
-      regexes.sequence([
-        regexes.text(whole.slice(0, i)),
-        regexes.range(char.charCodeAt(0) + 1, 0x39),
-        regexes.repeat(this.digit, whole.length - i - 1, whole.length - i - 1),
-        this.fraction,
-      ]),
-    );
-    const same = regexes.concat(regexes.text(whole), this.fractionAbove(fraction, isStrict));
-    return regexes.or(longer, ...greater, same);
+    const ends = (digits: number) =>
+      regexes.concat(regexes.repeat(this.digit, digits, digits), this.fraction);
+    return regexes.or(longer, this.digitsAbove(whole, this.fractionAbove(fraction, isStrict), ends));
+  }
+
+  /**
+   * Texts of digits that are greater than `digits`, or the same and then `same`. Alternatives at each digit, not of whole
+   * texts: as many expressions as digits.
+   * @param ends what follows a greater digit, by the number of digits of `digits` behind it
+   */
+  private digitsAbove(digits: string, same: Regex, ends: (digits: number) => Regex): Regex {
+    const { regexes } = this;
+    return [...digits].reduceRight((above, char, i) => {
+      const greater = regexes.range(char.charCodeAt(0) + 1, 0x39);
+      return regexes.or(
+        regexes.concat(greater, ends(digits.length - i - 1)),
+        regexes.concat(regexes.byte(char.charCodeAt(0)), above),
+      );
+    }, same);
   }
 
   private fractionAbove(fraction: string, isStrict: boolean): Regex {
@@ -142,15 +153,11 @@ export class Numbers {
     const nonZero = regexes.sequence([this.digits, regexes.range(0x31, 0x39), this.digits]);
     const point = regexes.byte(0x2e);
     if (fraction === '') return isStrict ? regexes.concat(point, nonZero) : this.fraction;
-    const greater = [...fraction].map((char, i) =>
-      regexes.sequence([
-        regexes.text(fraction.slice(0, i)),
-        regexes.range(char.charCodeAt(0) + 1, 0x39),
-        this.digits,
-      ]),
+    const same = isStrict ? nonZero : this.digits;
+    return regexes.concat(
+      point,
+      this.digitsAbove(fraction, same, () => this.digits),
     );
-    const same = regexes.concat(regexes.text(fraction), isStrict ? nonZero : this.digits);
-    return regexes.concat(point, regexes.or(...greater, same));
   }
 
   /** With f digits after the point, k / 10^p divides the number if k / gcd(k, 10^(p-f)) divides the digits. */
@@ -193,6 +200,17 @@ export class Numbers {
     return regexes.sequence([minus, regexes.text(whole), tail]);
   }
 }
+
+/** Of lower bounds (`side` 1) or upper ones (-1) the one that the others follow from; none of none. */
+const tightest = (bounds: readonly Bound[], side: 1 | -1): readonly Bound[] =>
+  bounds.length < 2
+    ? bounds
+    : [
+        bounds.reduce((best, bound) => {
+          const order = side * compareNumbers(bound.value, best.value);
+          return order > 0 || (order === 0 && bound.isExclusive) ? bound : best;
+        }),
+      ];
 
 /** The digits of a number, without its point. */
 const digitsOf = (value: number): number => Number(decimal(value).join(''));

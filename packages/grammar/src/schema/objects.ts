@@ -22,7 +22,7 @@ export class ObjectRules {
   private readonly keys: number[] = [];
   private readonly others: ObjectShape['others'];
   private readonly required: ReadonlySet<number>;
-  private readonly dependent: readonly (readonly [number, readonly number[]])[];
+  private readonly dependent = new Map<number, number[]>();
   private readonly rules = new Map<string, Rule>();
   private readonly counts: boolean;
   private readonly isFree: boolean;
@@ -31,18 +31,19 @@ export class ObjectRules {
     private readonly values: Values,
     private readonly flat: Flat,
   ) {
-    const { model, terms, marks } = values;
+    const { model } = values;
     const shape = model.shape(flat);
     for (const [name, value] of shape.named) {
       if (!model.isPossible(value)) continue;
       this.names.push(name);
       this.members.push(value);
-      this.keys.push(terms.regexes.concat(model.strings.literal(name), marks.colon));
+      this.keys.push(values.key(name));
     }
     const index = new Map(this.names.map((name, i) => [name, i]));
     const find = (name: string) => index.get(name) ?? -1; // -1: impossible
     this.required = new Set(flat.required.map(find));
-    this.dependent = flat.dependent.map(([name, others]) => [find(name), others.map(find)] as const);
+    for (const [name, others] of flat.dependent)
+      this.dependent.set(find(name), [...(this.dependent.get(find(name)) ?? []), ...others.map(find)]);
     this.others = shape.others.filter((other) => model.isPossible(other.value));
     this.counts = flat.minProperties > 0 || flat.maxProperties < Infinity;
     this.isFree = values.keyOrder === 'any';
@@ -86,7 +87,7 @@ export class ObjectRules {
 
   /** What decides about the rest of the object. */
   private keyOf({ seen, others, from }: Progress): string {
-    if (this.isFree || this.dependent.length > 0)
+    if (this.isFree || this.dependent.size > 0)
       return `${from};${[...seen].sort((a, b) => a - b).join()};${others}`;
     return `${from};${this.counts ? seen.size : 0};${others}`;
   }
@@ -121,7 +122,7 @@ export class ObjectRules {
   /** How many named keys must still come; Infinity if one of them is impossible. */
   private missing({ seen, from }: Progress): number {
     const needed = new Set(this.required);
-    if (this.dependent.length > 0) this.addDependent(needed, seen);
+    if (this.dependent.size > 0) this.addDependent(needed, seen);
     if (needed.has(-1)) return Infinity;
     let missing = 0;
     for (const key of needed)
@@ -133,10 +134,7 @@ export class ObjectRules {
   }
 
   private addDependent(needed: Set<number>, seen: ReadonlySet<number>): void {
-    for (let before = -1; before !== needed.size; ) {
-      before = needed.size;
-      for (const [name, others] of this.dependent)
-        if (seen.has(name) || needed.has(name)) for (const key of others) needed.add(key);
-    }
+    for (const name of seen) for (const key of this.dependent.get(name) ?? []) needed.add(key);
+    for (const name of needed) for (const key of this.dependent.get(name) ?? []) needed.add(key); // also added ones
   }
 }

@@ -2,7 +2,7 @@ import { search } from '../regex/compile.js';
 import { parsePattern } from '../regex/parse.js';
 import { complement } from '../regex/points.js';
 import type { Regex, Regexes } from '../regex/regexes.js';
-import { type Range, utf8 } from '../regex/utf8.js';
+import { utf8, utf8Spelling } from '../regex/utf8.js';
 import type { Work } from '../turns.js';
 import type { Flat } from './flat.js';
 import { Type } from './json.js';
@@ -34,24 +34,16 @@ export class PlainText {
   private *texts(flat: Flat): Work<Regex> {
     const { regexes, character, model } = this;
     const { values, excluded, minLength, maxLength, patterns, notPatterns } = flat;
-    if (values)
-      return regexes.or(
-        ...values.filter((value) => isText(value) && model.leaves.allowsText(flat, value)).map(this.literal),
-      );
+    if (values) return yield* regexes.spellAny(yield* model.leaves.texts(flat));
     const conditions: Regex[] = [];
     for (const source of patterns) conditions.push(yield* this.matching(source));
     for (const source of notPatterns) conditions.push(regexes.not(yield* this.matching(source)));
-    return regexes.and(
-      regexes.repeat(character, minLength, maxLength),
-      ...conditions,
-      ...excluded.filter(isText).map((value) => regexes.not(this.literal(value))),
-    );
+    const others = yield* regexes.spellAny(excluded.filter(isText));
+    return regexes.and(regexes.repeat(character, minLength, maxLength), ...conditions, regexes.not(others));
   }
 
-  private readonly literal = (value: unknown): Regex => this.regexes.text(value as string);
-
   private *matching(source: string): Work<Regex> {
-    const spell = (ranges: readonly Range[]) => utf8(this.regexes, ranges);
+    const spell = utf8Spelling(this.regexes);
     return yield* search(this.regexes, yield* parsePattern(source), spell, this.character);
   }
 }

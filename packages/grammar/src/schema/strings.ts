@@ -14,6 +14,11 @@ const ESCAPED: Range[] = [
 ];
 const PLAIN = complement(ESCAPED);
 
+const PART = 64; // bytes of a text: a fraction of a millisecond
+
+/** The text of a canonical string, without its quotes. */
+export const innerText = (text: string): string => JSON.stringify(text).slice(1, -1);
+
 /** What all grammars know of characters: made once, copied by each. */
 class Characters {
   readonly regexes = new Regexes();
@@ -74,20 +79,7 @@ export class Strings {
   readonly free = this.base.free;
   readonly quote = this.base.quote;
   private readonly patterns = new Map<string, Regex>();
-  private readonly literals = new Map<string, Regex>();
   private readonly spelled = new Map<string, Regex>();
-
-  /** JSON.stringify(text). */
-  literal(text: string): Regex {
-    return this.literals.get(text) ?? atOnce(this.spellLiteral(text));
-  }
-
-  /** `literal` in parts. */
-  *spellLiteral(text: string): Work<Regex> {
-    const regex = yield* this.regexes.spell(JSON.stringify(text));
-    this.literals.set(text, regex);
-    return regex;
-  }
 
   /** The content of canonical strings in which `source` (ECMA-262) matches somewhere. */
   matching(source: string): Regex {
@@ -109,12 +101,13 @@ export class Strings {
     return this.regexes.sequence([this.quote, content, this.quote]);
   }
 
-  /** True if `regex` matches the whole of `text`. */
-  matches(regex: Regex, text: string): boolean {
+  /** True if `regex` matches the whole of `text`; in parts. */
+  *follow(regex: Regex, text: string): Work<boolean> {
     let rest = regex;
-    for (const byte of new TextEncoder().encode(text)) {
+    for (const [i, byte] of new TextEncoder().encode(text).entries()) {
       rest = this.regexes.derive(rest, byte);
       if (rest === NOTHING) return false;
+      if (i % PART === PART - 1) yield;
     }
     return this.regexes.nullable(rest);
   }

@@ -4,14 +4,10 @@ import { formatPattern } from './formats.js';
 import { isObject } from './json.js';
 import type { Strings } from './strings.js';
 
-const PART = 32; // texts: a fraction of a millisecond
-const MAX_VALUES = 2_000; // more are refused where they are met
+const PART = 32; // objects: a fraction of a millisecond
 
-/**
- * Learns the patterns and the values of a schema in parts, so that whoever meets them there finds them known. Faults wait
- * until then.
- */
-export function* learnTexts(strings: Strings, schema: unknown): Work<void> {
+/** Learns the patterns of a schema in parts, so that whoever meets them there finds them known. Faults wait until then. */
+export function* learnPatterns(strings: Strings, schema: unknown): Work<void> {
   const open: unknown[] = [schema];
   const seen = new Set<unknown>();
   for (let at = open.pop(); at !== undefined; at = open.pop()) {
@@ -21,7 +17,6 @@ export function* learnTexts(strings: Strings, schema: unknown): Work<void> {
     if (Array.isArray(at)) for (const item of objectsIn(at)) open.push(item);
     if (!isObject(at)) continue;
     for (const source of patternsOf(at)) yield* learn(strings, source);
-    for (const key of ['enum', 'const']) yield* learnValues(strings, at[key]);
     for (const value of objectsIn(Object.values(at))) open.push(value);
   }
 }
@@ -45,14 +40,5 @@ function* learn(strings: Strings, source: string): Work<void> {
     yield* strings.match(source);
   } catch (error) {
     if (!(error instanceof GrammarError)) throw error;
-  }
-}
-
-function* learnValues(strings: Strings, values: unknown): Work<void> {
-  const texts = [values].flat().filter((value) => typeof value === 'string');
-  if (texts.length > MAX_VALUES) return;
-  for (const [i, text] of texts.entries()) {
-    if (i % PART === 0) yield;
-    yield* strings.spellLiteral(text);
   }
 }

@@ -20,6 +20,8 @@ export interface Values {
   readonly model: Model;
   readonly marks: Marks;
   readonly keyOrder: KeyOrder;
+  /** The key of a member and its colon. */
+  key(name: string): Regex;
   /** A value that fits all of `schemas`, then `tail`. */
   value(schemas: Conjunction, tail: Term): Term;
 }

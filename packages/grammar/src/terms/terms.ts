@@ -1,5 +1,10 @@
+import { GrammarError } from '../error.js';
 import { Emptiness } from '../regex/empty.js';
 import { NOTHING, type Regex, type Regexes } from '../regex/regexes.js';
+import { atOnce, type Work } from '../turns.js';
+
+const MAX_TERMS = 4_000_000;
+const PART = 256; // terms: a fraction of a millisecond
 
 /** An id of a rest of a text: a sequence of regular expressions and rules, or a choice of such. */
 export type Term = number;
@@ -80,9 +85,29 @@ export class Terms {
   /** `body` with its end replaced by `tail`. */
   append(body: Term, tail: Term): Term {
     if (body === DONE || tail === DONE) return body === DONE ? tail : body;
-    const head = this.heads[body] as Head;
-    if (head >= 0) return this.sequence(head, this.append(this.tails[body] as Term, tail));
-    return this.choice(this.alternatives(body).map((part) => this.append(part, tail)));
+    const head = this.head(body);
+    return head >= 0 && this.tail(body) === DONE ? this.sequence(head, tail) : atOnce(this.join(body, tail));
+  }
+
+  /** `append` in parts, without recursion: terms may be long, and share their rests. */
+  *join(body: Term, tail: Term): Work<Term> {
+    const known = new Map<Term, Term>([
+      [DONE, tail],
+      [FAIL, FAIL],
+    ]);
+    const open = [body];
+    for (let at = open.at(-1); at !== undefined; at = open.at(-1)) {
+      const head = this.head(at);
+      const rests = head < 0 ? this.alternatives(at) : [this.tail(at)];
+      const missing = rests.filter((rest) => !known.has(rest));
+      for (const rest of missing) open.push(rest);
+      if (missing.length > 0) continue;
+      const joined = rests.map((rest) => known.get(rest) as Term);
+      known.set(at, head < 0 ? this.choice(joined) : this.sequence(head, joined[0] as Term));
+      open.pop();
+      if (known.size % PART === 0) yield;
+    }
+    return known.get(body) as Term;
   }
 
   head(term: Term): Head {
@@ -127,6 +152,8 @@ export class Terms {
   }
 
   private push(head: Head, tail: Term, parts: readonly Term[] | undefined): Term {
+    if (this.heads.length >= MAX_TERMS)
+      throw new GrammarError('TOO_COMPLEX', '', `more than ${MAX_TERMS} terms; simplify the grammar`);
     this.heads.push(head);
     this.tails.push(tail);
     return this.choices.push(parts) - 1;
