@@ -37,6 +37,7 @@ export class FarBounds {
 
   /** The expression with which texts of up to `bytes` may go on as with `regex`. */
   without(regex: Regex): Regex {
+    if (!this.regexes.hasCounts(regex)) return regex;
     const known = this.known.get(regex);
     if (known !== undefined) return known;
     const [front, tail] = this.regexes.split(regex);
@@ -46,6 +47,7 @@ export class FarBounds {
   }
 
   private withoutEnds(regex: Regex): Regex {
+    if (!this.regexes.hasCounts(regex)) return regex;
     const single = (part: Regex) => this.change(part);
     return this.regexes.fold(regex, this.endlessOnes, single, (front, rest) =>
       this.regexes.concat(this.withoutEnds(front), rest),

@@ -29,6 +29,7 @@ export class Emptiness {
 
   /** Whether nothing would match even if every number were a multiple. */
   private *isEmptyOfAnyNumber(regex: Regex): Work<boolean> {
+    if (!this.regexes.hasMultiples(regex)) return false;
     const others = this.regexes.withoutMultiples(regex);
     return others !== regex && (yield* this.decide(others));
   }
@@ -37,9 +38,11 @@ export class Emptiness {
     const parents = new Map<Regex, Regex>([[start, NOTHING]]);
     const open = [start];
     for (let at = open.pop(); at !== undefined; at = open.pop()) {
-      if (parents.size > MAX_VISITS) return true; // a guess, of `start` alone
-      if (this.regexes.nullable(at) || this.known.get(at) === false) {
-        for (let on = at; on !== NOTHING; on = parents.get(on) ?? NOTHING) this.known.set(on, false);
+      const isGuess = parents.size > MAX_VISITS;
+      if (isGuess || this.regexes.nullable(at) || this.known.get(at) === false) {
+        const searched = isGuess ? new Set([...parents.keys()].slice(0, MAX_VISITS / 2)) : parents;
+        for (let on = at; on !== NOTHING; on = parents.get(on) ?? NOTHING)
+          if (searched.has(on)) this.known.set(on, false); // guesses: those that half of the search began with
         return true;
       }
       yield;

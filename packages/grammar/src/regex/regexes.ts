@@ -21,6 +21,14 @@ enum Kind {
   Multiple,
 }
 
+const Trait = { Logic: 1, Counts: 2, Multiples: 4 } as const;
+
+function traitOf({ kind, min, max }: Node): number {
+  if (kind === Kind.And || kind === Kind.Not) return Trait.Logic;
+  if (kind === Kind.Multiple) return Trait.Multiples;
+  return kind === Kind.Repeat && (min > 0 || max < Infinity) ? Trait.Counts : 0;
+}
+
 interface Node {
   readonly kind: Kind;
   readonly nullable: boolean;
@@ -46,7 +54,8 @@ export class Regexes {
   private readonly nodes: Node[];
   /** In several maps: a large one grows for too long at once. */
   private readonly ids: readonly Map<string, Regex>[];
-  private readonly logic: number[];
+  /** By expression: bits of what occurs in it. */
+  private readonly traits: number[];
   private readonly leasts: number[];
   private readonly spans = new Map<Regex, number>();
   private readonly relaxed = new Map<Regex, Regex>();
@@ -58,7 +67,7 @@ export class Regexes {
   constructor(base?: Regexes) {
     this.nodes = [...(base?.nodes ?? [])];
     this.ids = Array.from({ length: MAPS }, (_, i) => new Map(base?.ids[i]));
-    this.logic = [...(base?.logic ?? [])];
+    this.traits = [...(base?.traits ?? [])];
     this.leasts = [...(base?.leasts ?? [])];
     this.cutSets = [...(base?.cutSets ?? [])];
     this.derivatives = new Transitions(base?.derivatives);
@@ -348,7 +357,17 @@ export class Regexes {
 
   /** True if intersections or complements occur: the expression may match nothing without being NOTHING. */
   hasLogic(regex: Regex): boolean {
-    return this.logic[regex] === 1;
+    return ((this.traits[regex] as number) & Trait.Logic) !== 0;
+  }
+
+  /** True if counted repetitions occur. */
+  hasCounts(regex: Regex): boolean {
+    return ((this.traits[regex] as number) & Trait.Counts) !== 0;
+  }
+
+  /** True if divisibility occurs. */
+  hasMultiples(regex: Regex): boolean {
+    return ((this.traits[regex] as number) & Trait.Multiples) !== 0;
   }
 
   /** Frees the known derivatives; they are computed again on demand. */
@@ -489,9 +508,9 @@ export class Regexes {
         '',
         `more than ${MAX_NODES} regular expressions; simplify patterns and bounds`,
       );
-    const { kind, parts } = node;
-    const hasLogic = kind === Kind.And || kind === Kind.Not || parts.some((part) => this.logic[part] === 1);
-    this.logic.push(hasLogic ? 1 : 0);
+    let traits = traitOf(node);
+    for (const part of node.parts) traits |= this.traits[part] as number;
+    this.traits.push(traits);
     this.leasts.push(leastOf(node, (part) => this.least(part)));
     ids.set(key, this.nodes.length);
     return this.nodes.push(node) - 1;

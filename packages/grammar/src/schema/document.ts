@@ -1,7 +1,7 @@
 import { GrammarError } from '../error.js';
 import type { Work } from '../turns.js';
 import { withExactValues } from './exact-values.js';
-import { hasParts, isObject, type Json, type JsonObject, pointerPart } from './json.js';
+import { hasParts, isObject, type Json, type JsonObject, membersOf, pointerPart } from './json.js';
 
 /** A schema and where it stands: its JSON pointer in the document. */
 export interface Place {
@@ -19,6 +19,7 @@ interface Resource {
 
 const MAX_PLACES = 100_000;
 const MAX_VALUES = 250_000;
+const MAX_MEMBERS = 20_000; // of one object
 const MAX_URI = 8192; // characters
 const PART = 64; // values: a fraction of a millisecond
 const MAX_DEPTH = 500;
@@ -120,23 +121,35 @@ export class Document {
       throw new GrammarError('TOO_COMPLEX', pointer, `nested more than ${MAX_DEPTH} deep`);
     if (!hasParts(value) || this.scanned.get(value as object) === parent) return;
     this.scanned.set(value as object, parent);
-    if (++this.count > MAX_VALUES)
-      throw new GrammarError(
-        'TOO_COMPLEX',
-        pointer,
-        `the schema has more than ${MAX_VALUES} objects and arrays; simplify it`,
-      );
+    if (++this.count > MAX_VALUES) this.tooMany(pointer, 'objects and arrays', MAX_VALUES);
     if (this.count % PART === 0) yield;
     const resource = isObject(value) ? this.resourceOf(value, parent, pointer) : parent;
     if (isObject(value)) this.anchors(value, pointer, resource);
-    for (const [key, child] of Object.entries(value as JsonObject)) {
+    let members = 0;
+    for (const [key, child] of membersOf(value as object)) {
+      if (++members % PART === 0) yield;
+      if (members > MAX_MEMBERS && isObject(value)) this.tooMany(pointer, 'members', MAX_MEMBERS);
       if (!hasParts(child) || (isObject(value) && VALUES.has(key))) continue;
       const at = `${pointer}/${pointerPart(key)}`;
       if (!isObject(value) || !MAPS.has(key)) yield* this.scan(child, at, resource, depth + 1);
-      else if (isObject(child))
-        for (const [name, item] of Object.entries(child))
-          yield* this.scan(item, `${at}/${pointerPart(name)}`, resource, depth + 1);
+      else if (isObject(child)) yield* this.scanMap(child, at, resource, depth + 1);
     }
+  }
+
+  /** Members of a map are schemas, whatever their names are. */
+  private *scanMap(map: JsonObject, pointer: string, parent: Resource, depth: number): Work<void> {
+    for (const [name, item] of membersOf(map)) {
+      yield* this.scan(item, `${pointer}/${pointerPart(name)}`, parent, depth);
+      if (++this.count % PART === 0) yield;
+    }
+  }
+
+  private tooMany(pointer: string, what: string, most: number): never {
+    throw new GrammarError(
+      'TOO_COMPLEX',
+      pointer || '/',
+      `it has more than ${most} ${what}; simplify the schema`,
+    );
   }
 
   private anchors(schema: JsonObject, pointer: string, resource: Resource): void {

@@ -2,7 +2,7 @@ import { GrammarError } from '../error.js';
 import { decimal } from '../json/decimal.js';
 import { type ExactNumber, exactNumber, JsonNumber } from '../json/json-number.js';
 import type { Work } from '../turns.js';
-import { pointerPart } from './json.js';
+import { membersOf, pointerPart } from './json.js';
 
 const MOST_EXPONENT = 1000;
 /** Values that no one enforces. */
@@ -34,15 +34,16 @@ class ExactValues {
   }
 
   private *copied(value: object, pointer: string, depth: number): Work<unknown> {
-    const entries = Object.entries(value);
-    const exact: [string, unknown][] = [];
-    for (const [key, each] of entries) {
-      const isPlain = typeof each !== 'object' || each === null || ANNOTATIONS.has(key);
-      exact.push([key, isPlain ? each : yield* this.of(each, `${pointer}/${pointerPart(key)}`, depth + 1)]);
+    const changed: (readonly [string, unknown])[] = [];
+    for (const [key, each] of Array.isArray(value) ? value.entries() : membersOf(value)) {
       if (++this.done % PART === 0) yield;
+      if (typeof each !== 'object' || each === null || ANNOTATIONS.has(String(key))) continue;
+      const exact = yield* this.of(each, `${pointer}/${pointerPart(key)}`, depth + 1);
+      if (exact !== each) changed.push([String(key), exact]);
     }
-    if (entries.every(([, each], i) => each === exact[i]![1])) return value;
-    return Array.isArray(value) ? exact.map(([, each]) => each) : Object.fromEntries(exact);
+    if (changed.length === 0) return value;
+    const exact = Object.fromEntries(changed);
+    return Array.isArray(value) ? Object.assign([...value], exact) : { ...value, ...exact };
   }
 
   private number(value: JsonNumber, pointer: string): ExactNumber {

@@ -294,6 +294,7 @@ function* cross(a: readonly Flat[], b: readonly Flat[], pointer: string): Work<r
       if (++count % PART === 0) yield;
     }
   if (possible.length > MAX_ALTERNATIVES) tooMany(pointer, possible.length);
+  yield;
   return possible;
 }
 

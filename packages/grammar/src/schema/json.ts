@@ -24,3 +24,8 @@ export function typeOf(value: Json): number {
 /** A key as part of a JSON pointer (RFC 6901). */
 export const pointerPart = (key: string | number): string =>
   String(key).replaceAll('~', '~0').replaceAll('/', '~1');
+
+/** Own members, one by one: `Object.entries` of a large object takes long. */
+export function* membersOf(object: object): Generator<readonly [string, Json]> {
+  for (const key in object) if (Object.hasOwn(object, key)) yield [key, (object as JsonObject)[key] as Json];
+}

@@ -1,28 +1,31 @@
 import { GrammarError } from '../error.js';
 import type { Work } from '../turns.js';
 import { formatPattern } from './formats.js';
-import { isObject } from './json.js';
+import { isObject, membersOf } from './json.js';
 import type { Strings } from './strings.js';
 
 const PART = 32; // objects: a fraction of a millisecond
 
 /** Learns the patterns of a schema in parts, so that whoever meets them there finds them known. Faults wait until then. */
 export function* learnPatterns(strings: Strings, schema: unknown): Work<void> {
-  const open: unknown[] = [schema];
+  const open: unknown[] = typeof schema === 'object' && schema !== null ? [schema] : [];
   const seen = new Set<unknown>();
   for (let at = open.pop(); at !== undefined; at = open.pop()) {
     if (seen.has(at)) continue;
     seen.add(at);
     if (seen.size % PART === 0) yield;
-    if (Array.isArray(at)) for (const item of objectsIn(at)) open.push(item);
-    if (!isObject(at)) continue;
-    for (const source of patternsOf(at)) yield* learn(strings, source);
-    for (const value of objectsIn(Object.values(at))) open.push(value);
+    if (isObject(at)) for (const source of patternsOf(at)) yield* learn(strings, source);
+    let count = 0;
+    for (const value of Array.isArray(at) ? at : valuesOf(at as object)) {
+      if (typeof value === 'object' && value !== null) open.push(value);
+      if (++count % PART === 0) yield;
+    }
   }
 }
 
-const objectsIn = (values: readonly unknown[]): unknown[] =>
-  values.filter((value) => typeof value === 'object' && value !== null);
+function* valuesOf(object: object): Generator<unknown> {
+  for (const [, value] of membersOf(object)) yield value;
+}
 
 function* patternsOf({
   pattern,
