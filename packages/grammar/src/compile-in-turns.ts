@@ -18,11 +18,15 @@ export type GrammarSource =
 
 /**
  * `compileSchema`, `compileRegex`, `compileChoices`, `compileGbnf` or `compileStructure` in turns of a few milliseconds: other
- * work of the event loop goes on meanwhile. Rejects with what they throw.
+ * work of the event loop goes on meanwhile. Rejects with what they throw, and with the reason of `signal` at the turn after
+ * it aborts.
  */
-export async function compileInTurns(source: GrammarSource, options: SchemaOptions = {}): Promise<Grammar> {
+export async function compileInTurns(
+  source: GrammarSource,
+  options: SchemaOptions & { readonly signal?: AbortSignal | undefined } = {},
+): Promise<Grammar> {
   await prepareSchemas();
-  return inTurns(workOf(source, options));
+  return inTurns(workOf(source, options), options.signal);
 }
 
 function workOf(source: GrammarSource, options: SchemaOptions): Work<Grammar> {

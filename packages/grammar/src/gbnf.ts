@@ -191,7 +191,11 @@ class Reader {
         );
       count += firsts;
       if (count > MAX_CHECKED)
-        throw new GrammarError('TOO_COMPLEX', '', `rules begin with too many rules; at most ${MAX_CHECKED} are checked`);
+        throw new GrammarError(
+          'TOO_COMPLEX',
+          '',
+          `rules begin with too many rules; at most ${MAX_CHECKED} are checked`,
+        );
     }
   }
 

@@ -1,6 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import type { Call } from './context.js';
-import { ApiError, toApiError } from './errors.js';
+import { ApiError, shutsDown, toApiError } from './errors.js';
 import type { Paths } from './paths.js';
 import type { IgnoredFields } from './requests/ignored-fields.js';
 
@@ -8,6 +7,8 @@ import type { IgnoredFields } from './requests/ignored-fields.js';
 export interface RoutedCall extends Call {
   /** Names of fields that are ignored, the first ones. */
   readonly ignored: readonly string[];
+  /** Aborts the call after `ms` milliseconds. */
+  limit(ms: number): void;
   /** The route has returned a response: one without a stream has ended. */
   answered(): void;
 }
@@ -21,8 +22,8 @@ export interface CallRules extends Pick<Call, 'strict' | 'keepAliveMs'> {
 
 /** Counts the requests under way. */
 export class Calls {
-  private readonly running = new Set<OneCall>();
-  private draining = false;
+  private readonly running = new Set<RoutedCall>();
+  private readonly draining = new AbortController();
   private ended = (): void => {};
 
   constructor(
@@ -36,31 +37,46 @@ export class Calls {
 
   /** Whether new requests are taken. */
   get isReady(): boolean {
-    return !this.draining;
+    return !this.draining.signal.aborted;
+  }
+
+  /** Aborts where no more requests are taken. */
+  get closing(): AbortSignal {
+    return this.draining.signal;
   }
 
   /**
+   * A call whose body has not come: it does not count yet.
    * @param client aborts where the client is gone
    * @param onEnd called once, when the response has been sent
    * @param input the field of the request with the prompt or the texts, for errors
-   * @throws ApiError 429, 503
    */
-  begin(client: AbortSignal, onEnd: (call: Call) => void, input?: string): RoutedCall {
-    if (this.draining) throw new ApiError(503, 'the server shuts down', null, 'shutting_down');
-    if (this.running.size >= this.most)
-      throw new ApiError(429, `the server works on ${this.most} requests already`, null, 'too_many_requests');
+  open(id: string, client: AbortSignal, onEnd: (call: Call) => void, input?: string): RoutedCall {
     const ended = () => {
       this.end(call);
       onEnd(call);
     };
-    const call: OneCall = new OneCall(client, this.rules, ended, input);
-    this.running.add(call);
+    const call: OneCall = new OneCall(id, client, this.rules, ended, input);
     return call;
+  }
+
+  /** From now on the call counts, and has `requestMs`. @throws ApiError 429, 503 */
+  begin(call: RoutedCall): void {
+    this.needReady();
+    if (this.running.size >= this.most)
+      throw new ApiError(429, `the server works on ${this.most} requests already`, null, 'too_many_requests');
+    this.running.add(call);
+    call.limit(this.rules.requestMs);
+  }
+
+  /** @throws ApiError 503 */
+  needReady(): void {
+    if (!this.isReady) throw shutsDown();
   }
 
   /** Takes no more requests, and waits for those under way; after `ms` milliseconds they are aborted. */
   async drain(ms: number): Promise<void> {
-    this.draining = true;
+    this.draining.abort();
     if (this.running.size === 0) return;
     const empty = new Promise<void>((resolve) => {
       this.ended = resolve;
@@ -72,7 +88,7 @@ export class Calls {
     clearTimeout(timer);
   }
 
-  private end(call: OneCall): void {
+  private end(call: RoutedCall): void {
     this.running.delete(call);
     if (this.running.size === 0) this.ended();
   }
@@ -82,9 +98,8 @@ export class Calls {
 const maxIgnored = 20;
 
 class OneCall implements RoutedCall {
-  readonly id = randomUUID();
   private readonly controller = new AbortController();
-  private readonly timer: NodeJS.Timeout;
+  private timer: NodeJS.Timeout | undefined;
   private isLate = false;
   private isStream = false;
   failure: unknown;
@@ -92,17 +107,21 @@ class OneCall implements RoutedCall {
   ignored: readonly string[] = [];
 
   constructor(
+    readonly id: string,
     private readonly client: AbortSignal,
     private readonly rules: CallRules,
     private readonly onEnd: () => void,
     private readonly input: string | undefined,
   ) {
+    client.addEventListener('abort', this.abort);
+    if (client.aborted) this.abort();
+  }
+
+  limit(ms: number): void {
     this.timer = setTimeout(() => {
       this.isLate = true;
       this.abort();
-    }, rules.requestMs);
-    client.addEventListener('abort', this.abort);
-    if (client.aborted) this.abort();
+    }, ms);
   }
 
   get signal(): AbortSignal {

@@ -36,11 +36,19 @@ export class ApiError extends Error {
     return { error: { message, type, param, code } };
   }
 
-  /** Headers of the response: when to ask again. */
+  /** Headers of the response: when to ask again, and that no more of the request is read. */
   get headers(): Record<string, string> {
-    return this.status === 429 || this.status === 503 ? { 'retry-after': '1' } : {};
+    return {
+      ...((this.status === 429 || this.status === 503) && { 'retry-after': '1' }),
+      ...(this.status === 408 && { connection: 'close' }),
+      ...(this.code === closing && { connection: 'close' }),
+    };
   }
 }
+
+const closing = 'shutting_down';
+
+export const shutsDown = (): ApiError => new ApiError(503, 'the server shuts down', null, closing);
 
 /** A wrong field of a request. */
 export const badField = (param: string, message: string, code: string | null = 'invalid_value'): ApiError =>
@@ -94,7 +102,7 @@ export function toApiError(error: unknown, paths: HidesPaths, input = 'messages'
   if (error.code === 'BUSY') return new ApiError(429, error.message, null, 'queue_full');
   if (error.code === 'ABORTED') return new ApiError(499, 'the client closed the request', null, 'aborted');
   const message = paths.hiddenIn(error.message);
-  if (error.code === 'DISPOSED') return new ApiError(503, withoutPath(message), null, 'shutting_down');
+  if (error.code === 'DISPOSED') return new ApiError(503, withoutPath(message), null, closing);
   const cause = causedByRequest[error.code];
   if (cause) return new ApiError(400, message, cause[0] === theInput ? input : cause[0], cause[1]);
   if (error.constructor.name === 'AudioError')

@@ -1,7 +1,8 @@
 import { QuernError } from '@quern/core';
-import { type Context, Hono } from 'hono';
+import { type Context, Hono, type Next } from 'hono';
+import { requestId } from 'hono/request-id';
 import { Access } from './access.js';
-import { limitBody, needPlainBody } from './body-limit.js';
+import { type BodyLimits, needPlainBody, withBody } from './body-limit.js';
 import { Calls, type RoutedCall } from './calls.js';
 import type { Call, ServerContext } from './context.js';
 import { ApiError, toApiError } from './errors.js';
@@ -122,10 +123,21 @@ export function handlerOf(options: HandlerOptions, listensOn?: string): Handler 
   };
 }
 
+/** Longest id of a request that a client gives. */
+const mostId = 128;
+
+/** The id of a request in its response; Anthropic's clients read it under another name. */
+async function sayId(c: Context, next: Next): Promise<void> {
+  await next();
+  c.res.headers.set('x-request-id', c.get('requestId'));
+  if (c.req.path.startsWith('/v1/messages')) c.res.headers.set('request-id', c.get('requestId'));
+}
+
 function appOf(context: ServerContext, calls: Calls, paths: Paths, listensOn: string | undefined): Hono {
   const { options, metrics } = context;
   const access = new Access(options.apiKeys);
   const app = new Hono();
+  app.use(requestId({ limitLength: mostId }), sayId);
   const origins = new Origins(options.cors);
   app.use(guardOf(options, origins, listensOn));
   if (options.cors !== undefined) app.use(origins.middleware());
@@ -144,20 +156,25 @@ function appOf(context: ServerContext, calls: Calls, paths: Paths, listensOn: st
   app.get('/v1/models', (c) => listModels(c, context));
   app.get('/v1/models/*', (c) => showModel(c, context));
   addOllamaRoutes(app, context);
-  const { bodyBytes = defaults.bodyBytes, audioBytes = defaults.audioBytes } = options;
+  const {
+    bodyBytes = defaults.bodyBytes,
+    audioBytes = defaults.audioBytes,
+    bodyMs = defaults.bodyMs,
+  } = options;
+  const limits = (most: number): BodyLimits => ({ most, ms: bodyMs, closing: calls.closing });
   for (const [path, route] of Object.entries(routes))
-    app.post(path, answerBy(route, context, calls, bodyBytes));
+    app.post(path, answerBy(route, context, calls, limits(bodyBytes)));
   for (const [path, route] of Object.entries(options.adapterFolder === undefined ? {} : adapterRoutes))
-    app.post(path, answerBy(route, context, calls, bodyBytes));
+    app.post(path, answerBy(route, context, calls, limits(bodyBytes)));
   for (const [path, route] of Object.entries(audioRoutes))
-    app.post(path, answerBy(route, context, calls, audioBytes));
+    app.post(path, answerBy(route, context, calls, limits(audioBytes)));
   addStoredResponses(app, context);
-  app.notFound((c) => respond(notFound(c), c));
+  app.notFound((c) => notFound(app, c));
   app.onError((error, c) => respond(toApiError(error, paths), c));
   return app;
 }
 
-function answerBy(route: Route, context: ServerContext, calls: Calls, mostBytes: number) {
+function answerBy(route: Route, context: ServerContext, calls: Calls, limits: BodyLimits) {
   return async (c: Context): Promise<Response> => {
     const begin = performance.now();
     let status = 200;
@@ -168,17 +185,20 @@ function answerBy(route: Route, context: ServerContext, calls: Calls, mostBytes:
         entryOf(call, { method, path, status, ms: Math.round(performance.now() - begin) }),
       );
     };
-    const call = calls.begin(c.req.raw.signal, note, inputs[path]);
+    const call = calls.open(c.get('requestId'), c.req.raw.signal, note, inputs[path]);
     const span = beginSpan(await context.tracer, method, path);
     try {
+      calls.needReady();
       needPlainBody(c.req.raw);
-      const response = await route(limitBody(c.req.raw, mostBytes), context, call);
+      const request = await withBody(c.req.raw, limits);
+      calls.begin(call);
+      const response = await route(request, context, call);
       const notice = headerOf(call);
       if (notice !== '') response.headers.set('x-quern-notice', notice);
       call.answered();
       return response;
     } catch (error) {
-      const response = respond(call.explain(error), c, call.id);
+      const response = respond(call.explain(error), c);
       status = response.status;
       call.end();
       return response;
@@ -210,19 +230,29 @@ const headerOf = ({ notices, ignored }: RoutedCall): string =>
     .replace(/[^ -~]/g, '?');
 
 /** The routes of Anthropic and Ollama have errors of their own form, and so do all others for Anthropic's client. */
-const respond = (error: ApiError, { req }: Context, id: string | null = null): Response => {
-  const body = bodyOf(error, req.raw, req.path, id);
+const respond = (error: ApiError, c: Context): Response => {
+  const body = bodyOf(error, c.req.raw, c.req.path, c.get('requestId'));
   return Response.json(body, { status: error.status, headers: error.headers });
 };
 
-function bodyOf(error: ApiError, request: Request, path: string, id: string | null): object {
+function bodyOf(error: ApiError, request: Request, path: string, id: string): object {
   if (path.startsWith('/api/')) return ollamaError(error);
   return path.startsWith('/v1/messages') || isAnthropic(request) ? anthropicError(error, id) : error.body;
 }
 
-function notFound(c: Context): ApiError {
-  const known = [...Object.keys(routes), ...Object.keys(audioRoutes), '/v1/models', '/health', '/metrics'];
-  if (known.includes(c.req.path))
-    return new ApiError(405, `${c.req.path} has no ${c.req.method}`, null, 'method_not_allowed');
-  return new ApiError(404, `there is no ${c.req.path} here`, null, 'unknown_route');
+const methods = ['GET', 'POST', 'DELETE'];
+
+/** 405 with the methods that there are, or 404. */
+function notFound(app: Hono, c: Context): Response {
+  const { method, path } = c.req;
+  const known = methods.filter((each) =>
+    app.router.match(each, path)[0].some(([[, route]]) => route.method === each),
+  );
+  if (known.length === 0)
+    return respond(new ApiError(404, `there is no ${path} here`, null, 'unknown_route'), c);
+  const allow = known.map((each) => (each === 'GET' ? 'GET, HEAD' : each)).join(', ');
+  const message = `${path} has no ${method}: send ${allow}`;
+  const response = respond(new ApiError(405, message, null, 'method_not_allowed'), c);
+  response.headers.set('allow', allow);
+  return response;
 }

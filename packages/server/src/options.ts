@@ -31,7 +31,9 @@ export interface HandlerOptions {
   /** Most bytes of a request's body; default 4 MiB, of audio 64 MiB. */
   readonly bodyBytes?: number | undefined;
   readonly audioBytes?: number | undefined;
-  /** Longest time of a request in milliseconds; default 10 minutes. */
+  /** Most milliseconds in which nothing of a request's body comes, then 408; default 30 s. */
+  readonly bodyMs?: number | undefined;
+  /** Longest time of a request in milliseconds, once its body has come; default 10 minutes. */
   readonly requestMs?: number | undefined;
   /**
    * Milliseconds between signs of life while nothing is generated, so that clients and proxies do not give up: comments
@@ -39,7 +41,7 @@ export interface HandlerOptions {
    * 10 s.
    */
   readonly keepAliveMs?: number | undefined;
-  /** Most requests at a time; further ones get 429. Default 1024. */
+  /** Most requests at a time; further ones get 429. A request counts when its body has come. Default 1024. */
   readonly requests?: number | undefined;
   /** Most texts that a request generates: prompts × `n`. They share the model as one request. Default 2048. */
   readonly textsPerRequest?: number | undefined;
@@ -78,6 +80,7 @@ export interface ServeOptions extends HandlerOptions {
 export const defaults = {
   bodyBytes: 4 << 20,
   audioBytes: 64 << 20,
+  bodyMs: 30_000,
   requestMs: 600_000,
   keepAliveMs: 10_000,
   requests: 1024,
@@ -168,6 +171,11 @@ export const handlerSchema = {
     ...rules.whole(1),
     about: 'most bytes of a body with sound',
     byDefault: defaults.audioBytes,
+  },
+  bodyMs: {
+    ...rules.whole(1, mostMs),
+    about: "most milliseconds in which nothing of a request's body comes",
+    byDefault: defaults.bodyMs,
   },
   requestMs: {
     ...rules.whole(1, mostMs),

@@ -21,7 +21,8 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
   const { host = defaults.host, port = defaults.port } = options;
   const handler = handlerOf(options, host);
   return new Promise((resolve, reject) => {
-    const server = listen({ fetch: handler.fetch, hostname: host, port }, ({ port: bound }) => {
+    const given = { fetch: handler.fetch, hostname: host, port, serverOptions: timeouts };
+    const server = listen(given, ({ port: bound }) => {
       server.off('error', reject);
       resolve(
         running(server, handler, `http://${host.includes(':') ? `[${host}]` : host}:${bound}`, options),
@@ -30,6 +31,12 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     server.on('error', reject);
   });
 }
+
+/**
+ * Kept connections stay open longer than those of proxies (60 s of most), so that no request meets one that closes. Bodies
+ * have a limit of their own, `bodyMs`: a long one that comes is not cut.
+ */
+const timeouts = { keepAliveTimeout: 75_000, headersTimeout: 80_000, requestTimeout: 0 };
 
 /** Time for the last bytes of the answers, and for connections that have not asked anything. */
 const lastMs = 1000;

@@ -70,32 +70,102 @@ test('a closing server ends running requests and refuses new ones', async () => 
   expect(handler.running).toBe(0);
 });
 
-/** A request whose body is half sent: it runs until the rest comes. */
-async function halfSent(server: RunningServer): Promise<{ socket: Socket; rest: string }> {
-  const body = JSON.stringify({ prompt: 'Once', max_tokens: 3, temperature: 0 });
-  const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
-  const head = ['POST /v1/completions HTTP/1.1', 'host: localhost', 'content-type: application/json'];
-  socket.write(`${[...head, `content-length: ${body.length}`].join('\r\n')}\r\n\r\n${body.slice(0, 9)}`);
-  await until(() => server.running === 1);
-  return { socket, rest: body.slice(9) };
+interface Sent {
+  readonly socket: Socket;
+  readonly rest: string;
+  /** All that came, when the connection has ended. */
+  readonly answer: Promise<string>;
+  /** What came so far. */
+  text(): string;
 }
 
-test('a closing server listens until its requests have ended', async () => {
-  const server = await serving(model);
-  const { socket, rest } = await halfSent(server);
-  const ended = new Promise((resolve) => socket.on('close', resolve));
+/** A request whose body is half sent. */
+async function halfSent(server: RunningServer, path = '/v1/completions'): Promise<Sent> {
+  const body = JSON.stringify({ prompt: 'Once', max_tokens: 3, temperature: 0 });
+  const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
+  const head = [`POST ${path} HTTP/1.1`, 'host: localhost', 'content-type: application/json'];
   let answer = '';
   socket.on('data', (data) => {
     answer += data;
   });
+  const ended = new Promise<string>((resolve) => socket.on('close', () => resolve(answer)));
+  await new Promise((resolve) => {
+    const text = `${[...head, `content-length: ${body.length}`].join('\r\n')}\r\n\r\n${body.slice(0, 9)}`;
+    socket.write(text, resolve);
+  });
+  return { socket, rest: body.slice(9), answer: ended, text: () => answer };
+}
+
+test('bodies that do not come hold no room, and others are answered', async () => {
+  const server = await serving(model, { requests: 1 });
+  const sent = [await halfSent(server), await halfSent(server), await halfSent(server)];
+  const answered = await post(`${server.url}/v1/completions`, { prompt: 'Once', max_tokens: 1 });
+  expect([answered.status, server.running]).toEqual([200, 0]);
+  sent[0]!.socket.write(sent[0]!.rest);
+  await until(() => sent[0]!.text().includes('"completion_tokens"'), 10_000);
+  expect(sent[0]!.text()).toMatch(/^HTTP\/1\.1 200.*"completion_tokens":3/s);
+  for (const { socket } of sent) socket.destroy();
+  await server.close();
+});
+
+test('a body of which nothing comes: 408 in the form of the route, and the connection ends', async () => {
+  const lines: object[] = [];
+  const server = await serving(model, { bodyMs: 20, log: (entry) => lines.push(entry) });
+  const completion = await (await halfSent(server)).answer;
+  expect(completion).toMatch(/^HTTP\/1\.1 408.*connection: close.*"code":"body_timeout"/is);
+  const message = await (await halfSent(server, '/v1/messages')).answer;
+  expect(message).toMatch(/^HTTP\/1\.1 408.*"type":"error".*nothing of the body came for 20 ms/s);
+  await until(() => lines.length === 2);
+  expect(lines).toMatchObject([{ status: 408 }, { status: 408 }]);
+  await server.close();
+});
+
+test('a slow body that comes is not cut', async () => {
+  const handler = createHandler({ models: { demo: model }, bodyMs: 200 });
+  const text = new TextEncoder().encode(JSON.stringify({ prompt: 'Once', max_tokens: 1 }));
+  let at = 0;
+  const body = new ReadableStream({
+    async pull(controller) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      if (at === text.length) return controller.close();
+      controller.enqueue(text.slice(at, at + 1));
+      at++;
+    },
+  });
+  const headers = { 'content-type': 'application/json' };
+  const init = { method: 'POST', headers, body, duplex: 'half' } as RequestInit;
+  const response = await handler.fetch(new Request('http://x/v1/completions', init));
+  expect(response.status).toBe(200);
+});
+
+test('a server that closes ends connections without a body at once', async () => {
+  const server = await serving(model);
+  const { answer } = await halfSent(server);
+  await server.close();
+  expect(await answer).toMatch(/^(HTTP\/1\.1 503.*"code":"shutting_down".*)?$/s);
+});
+
+test('a handler that drains refuses bodies that have not come', async () => {
+  const handler = createHandler({ models: { demo: model } });
+  const headers = { 'content-type': 'application/json' };
+  const init = { method: 'POST', headers, body: new ReadableStream(), duplex: 'half' } as RequestInit;
+  const asked = handler.fetch(new Request('http://x/v1/completions', init));
+  await handler.drain();
+  expect((await asked).status).toBe(503);
+});
+
+test('a closing server listens until its requests have ended', async () => {
+  const server = await serving(model);
+  const url = `${server.url}/v1/completions`;
+  const asked = post(url, { prompt: 'Once', max_tokens: 100, temperature: 0, ignore_eos: true });
+  await until(() => server.running === 1);
   const closed = server.close();
   const status = async (path: string) => (await fetch(`${server.url}${path}`)).status;
   expect([await status('/ready'), await status('/health')]).toEqual([503, 200]);
   const refused = await post(`${server.url}/v1/completions`, { prompt: 'Once' });
   expect([refused.status, (await json(refused)).error.code]).toEqual([503, 'shutting_down']);
-  socket.write(rest);
-  await Promise.all([closed, ended]);
-  expect(answer).toMatch(/^HTTP\/1\.1 200.*"completion_tokens":3/s);
+  expect((await json(await asked)).usage.completion_tokens).toBe(100);
+  await closed;
   await expect(fetch(`${server.url}/health`)).rejects.toThrow();
 });
 
@@ -177,6 +247,12 @@ test('routes and methods that do not exist; health; metrics; one line of the log
     (await fetch(`${server.url}${path}`, { method })).status;
   expect(await status('/v1/nothing')).toBe(404);
   expect(await status('/v1/chat/completions')).toBe(405);
+  const allowed = async (path: string, method: string) =>
+    (await fetch(`${server.url}${path}`, { method })).headers.get('allow');
+  expect(await allowed('/v1/chat/completions', 'DELETE')).toBe('POST');
+  for (const path of ['/health', '/v1/models', '/v1/models/demo', '/metrics', '/'])
+    expect([path, await status(path, 'POST'), await allowed(path, 'PUT')]).toEqual([path, 405, 'GET, HEAD']);
+  expect(await allowed('/v1/nothing', 'POST')).toBeNull();
   expect(await status('/health')).toBe(200);
   expect(await status('/ready')).toBe(200);
   await post(`${server.url}/v1/completions`, { prompt: 'Once', max_tokens: 3 });
@@ -199,6 +275,31 @@ test('routes and methods that do not exist; health; metrics; one line of the log
     { path: '/v1/chat/completions', status: 400, error: expect.stringContaining('messages') },
     { path: '/v1/chat/completions', status: 200 },
   ]);
+  await server.close();
+});
+
+test('every response has the id of its request', async () => {
+  const lines: { id?: string }[] = [];
+  const server = await serving(model, { apiKeys: ['k'], log: (entry) => lines.push(entry) });
+  const key = { authorization: 'Bearer k' };
+  const ids = async (path: string, init: RequestInit) => {
+    const { headers } = await fetch(`${server.url}${path}`, init);
+    return [headers.get('x-request-id'), headers.get('request-id')];
+  };
+  const own = expect.stringMatching(/^[\da-f-]{36}$/);
+  for (const path of ['/health', '/', '/v1/models', '/v1/nothing'])
+    expect(await ids(path, {})).toEqual([own, null]);
+  const given = { 'x-request-id': 'trace-17', 'content-type': 'application/json', ...key };
+  const body = JSON.stringify({ prompt: 'Once', max_tokens: 1 });
+  expect(await ids('/v1/completions', { method: 'POST', headers: given, body })).toEqual(['trace-17', null]);
+  for (const id of ['x'.repeat(129), 'a b', 'a"b'])
+    expect(await ids('/health', { headers: { 'x-request-id': id } })).toEqual([own, null]);
+  expect(await ids('/v1/messages', { method: 'POST', headers: given, body })).toEqual([
+    'trace-17',
+    'trace-17',
+  ]);
+  await until(() => lines.length === 2);
+  expect(lines.map(({ id }) => id)).toEqual(['trace-17', 'trace-17']);
   await server.close();
 });
 

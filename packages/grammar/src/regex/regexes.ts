@@ -521,7 +521,11 @@ export class Regexes {
 function encode(text: string): Uint8Array {
   const bytes = encoder.encode(text);
   if (bytes.length <= MAX_TEXT) return bytes;
-  throw new GrammarError('TOO_COMPLEX', '', `a text of ${bytes.length} bytes; at most ${MAX_TEXT} are compiled`);
+  throw new GrammarError(
+    'TOO_COMPLEX',
+    '',
+    `a text of ${bytes.length} bytes; at most ${MAX_TEXT} are compiled`,
+  );
 }
 
 const encoder = new TextEncoder();

@@ -184,7 +184,11 @@ function checkSchema(schema: unknown, pointer: string): JsonObject | boolean {
 /** @throws GrammarError TOO_COMPLEX */
 function needShort(uri: string, pointer: string): void {
   if (uri.length > MAX_URI)
-    throw new GrammarError('TOO_COMPLEX', pointer, `it has ${uri.length} characters; at most ${MAX_URI} are read`);
+    throw new GrammarError(
+      'TOO_COMPLEX',
+      pointer,
+      `it has ${uri.length} characters; at most ${MAX_URI} are read`,
+    );
 }
 
 function absolute(reference: string, base: string): string {

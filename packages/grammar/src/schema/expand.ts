@@ -177,9 +177,7 @@ export class Expansion {
 
   private *values(place: Place, values: readonly Json[], key: string): Work<readonly Flat[]> {
     const plain = values.filter((value) => !hasParts(value));
-    const built = values
-      .filter(hasParts)
-      .map((value, i) => this.document.child(place, fixed(value), key, i));
+    const built = values.filter(hasParts).map((value, i) => this.document.child(place, fixed(value), key, i));
     const flats = yield* this.any(built);
     return plain.length > 0 ? [{ ...anything, values: plain }, ...flats] : flats;
   }

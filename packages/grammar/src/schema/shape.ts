@@ -31,7 +31,10 @@ export function* shapeOf(strings: Strings, flat: Flat, content: Regex): Work<Obj
   for (const name of names) {
     const key = innerText(name);
     if (yield* strings.follow(content, key))
-      named.set(name, conjunction([...(properties.get(name) ?? []), ...(yield* others(strings, open, name))]));
+      named.set(
+        name,
+        conjunction([...(properties.get(name) ?? []), ...(yield* others(strings, open, name))]),
+      );
     yield;
   }
   return { named, others: yield* otherKeys(strings, flat, names, content) };
