@@ -37,6 +37,7 @@ interface ServeFlags extends LoadFlags, TemplateFlags, AdapterFlags, Speculation
   readonly sequences: number;
   readonly maxQueue?: number;
   readonly requestTimeout?: number;
+  readonly bodyTimeout?: number;
   readonly keepAlive?: number;
   readonly adapterFolder?: string;
   readonly textsPerRequest?: number;
@@ -150,6 +151,7 @@ const serverOptions = (models: Record<string, AnyModel>, flags: ListenFlags): Se
   ...(flags.cors && { cors: flags.cors }),
   ...(flags.allowedHosts && { allowedHosts: flags.allowedHosts }),
   ...(flags.requestTimeout !== undefined && { requestMs: 1000 * flags.requestTimeout }),
+  ...(flags.bodyTimeout !== undefined && { bodyMs: 1000 * flags.bodyTimeout }),
   ...(flags.keepAlive !== undefined && { keepAliveMs: 1000 * flags.keepAlive }),
   ...(flags.adapterFolder !== undefined && { adapterFolder: flags.adapterFolder }),
   ...(flags.textsPerRequest !== undefined && { textsPerRequest: flags.textsPerRequest }),
@@ -202,6 +204,14 @@ export const serveCommand = (): Command =>
     .addOption(wholeOption('--sequences <n>', 'room in the cache, in contexts', 1).default(8))
     .addOption(wholeOption('--max-queue <n>', 'most requests that wait for room; more get status 429', 0))
     .addOption(wholeOption('--request-timeout <s>', 'most seconds of a request', 1, mostSeconds))
+    .addOption(
+      wholeOption(
+        '--body-timeout <s>',
+        'most seconds in which nothing of a request’s body comes (default: 30)',
+        1,
+        mostSeconds,
+      ),
+    )
     .addOption(
       wholeOption(
         '--keep-alive <s>',

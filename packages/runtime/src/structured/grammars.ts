@@ -14,6 +14,7 @@ import { Constraint } from './constraint.js';
 import { jsonSchemaOf } from './json-schema.js';
 import { type LazyGrammar, LazyMatcher, type Trigger } from './lazy-matcher.js';
 import { type SchemaRules, type StructuredOptions, structureOf } from './options.js';
+import { SharedCompilation } from './shared-compilation.js';
 import type { TokenMatcher } from './token-matcher.js';
 
 /** Most compiled grammars of a model. */
@@ -29,6 +30,11 @@ export interface LazyStructure extends Pick<LazyGrammar, 'longest' | 'thinking'>
   })[];
 }
 
+/** How a call's grammars are compiled. */
+interface CompileRules extends SchemaRules {
+  readonly signal?: AbortSignal | undefined;
+}
+
 export interface CallsRules {
   readonly structure: CallsStructure;
   /** What is in it of each tool: named where it cannot be enforced. */
@@ -39,7 +45,7 @@ export interface CallsRules {
 
 /** The grammars of a model's calls. Compiled ones are kept by their content, the most recently used. */
 export class Grammars {
-  private readonly compiled = new Map<string, Promise<Grammar>>();
+  private readonly compiled = new Map<string, SharedCompilation>();
   private readonly given = new Set<string>();
   /** By their marks. */
   private readonly vocabularies = new Map<string, Promise<Vocabulary>>();
@@ -56,7 +62,7 @@ export class Grammars {
    * @throws RuntimeError BAD_OPTION, BAD_GRAMMAR (what is wrong or not supported, and where), NO_TOKENIZER
    */
   async constraint(
-    options: StructuredOptions & SchemaRules & { readonly logprobs?: number | undefined },
+    options: StructuredOptions & CompileRules & { readonly logprobs?: number | undefined },
     calls?: CallsRules,
   ): Promise<Constraint | undefined> {
     const matcher = await this.matcher(options, calls);
@@ -64,7 +70,7 @@ export class Grammars {
   }
 
   private async matcher(
-    options: StructuredOptions & SchemaRules,
+    options: StructuredOptions & CompileRules,
     calls?: CallsRules,
   ): Promise<TokenMatcher | undefined> {
     const name = structureOf(options);
@@ -77,7 +83,7 @@ export class Grammars {
 
   private async callsMatcher(
     { structure, parts, marks }: CallsRules,
-    rules: SchemaRules,
+    rules: CompileRules,
   ): Promise<TokenMatcher> {
     if ('whole' in structure) {
       const grammar = await this.calls(structure.whole, parts, rules);
@@ -93,7 +99,7 @@ export class Grammars {
   private async each(
     structures: ReadonlyMap<string, Structure>,
     parts: CallsRules['parts'],
-    rules: SchemaRules,
+    rules: CompileRules,
   ): Promise<Map<string, Grammar>> {
     const compiled = new Map<string, Grammar>();
     for (const [key, structure] of structures) compiled.set(key, await this.calls(structure, parts, rules));
@@ -102,25 +108,28 @@ export class Grammars {
 
   private async grammar(
     name: keyof StructuredOptions,
-    options: StructuredOptions & SchemaRules,
+    options: StructuredOptions & CompileRules,
   ): Promise<Grammar> {
-    const { schema, regex, choices, grammar } = options;
+    const { schema, regex, choices, grammar, signal } = options;
     if (schema !== undefined) return this.kept(name, { schema: jsonSchemaOf(schema) }, options);
-    if (regex !== undefined) return this.kept(name, { regex });
-    if (choices !== undefined) return this.kept(name, { choices });
-    return typeof grammar === 'string' ? this.kept(name, { gbnf: grammar }) : (grammar as Grammar);
+    if (regex !== undefined) return this.kept(name, { regex }, { signal });
+    if (choices !== undefined) return this.kept(name, { choices }, { signal });
+    return typeof grammar === 'string'
+      ? this.kept(name, { gbnf: grammar }, { signal })
+      : (grammar as Grammar);
   }
 
   private async calls(
     structure: Structure,
     parts: CallsRules['parts'],
-    rules: SchemaRules,
+    rules: CompileRules,
   ): Promise<Grammar> {
     try {
       const grammar = await this.kept('tools', { structure }, rules);
       this.notice(grammar, 'tools', rules);
       return grammar;
     } catch (error) {
+      if (rules.signal?.aborted) throw error;
       for (const [tool, part] of parts) await compile({ structure: part }, rules, `tools, '${tool}'`); // names the one at fault
       throw error;
     }
@@ -130,15 +139,23 @@ export class Grammars {
   private kept(
     name: string,
     source: GrammarSource,
-    { keyOrder, unknownFormats }: SchemaRules = {},
+    { keyOrder, unknownFormats, signal }: CompileRules,
   ): Promise<Grammar> {
     const key = `${name} ${keyOrder} ${unknownFormats} ${asJson(name, source)}`;
-    const known = this.compiled.get(key) ?? compile(source, { keyOrder, unknownFormats }, name);
+    const found = this.compiled.get(key);
+    const known =
+      found && !found.isAborted
+        ? found
+        : new SharedCompilation((ended) =>
+            compile(source, { keyOrder, unknownFormats, signal: ended }, name),
+          );
     this.compiled.delete(key);
     this.compiled.set(key, known);
-    known.catch(() => this.compiled.delete(key));
     if (this.compiled.size > mostGrammars) this.compiled.delete(this.compiled.keys().next().value!);
-    return known;
+    return known.wait(signal).catch((error) => {
+      if (this.compiled.get(key) === known) this.compiled.delete(key);
+      throw error;
+    });
   }
 
   /** Tells the call of each, or the model's listener once. */
@@ -182,6 +199,8 @@ export class Grammars {
 const noMarks: ReadonlySet<number> = new Set();
 const noText = new Uint8Array(0);
 
+type CompileOptions = SchemaOptions & { readonly signal?: AbortSignal | undefined };
+
 /** @throws RuntimeError BAD_GRAMMAR for an object that contains itself */
 function asJson(name: string, source: unknown): string {
   try {
@@ -192,7 +211,7 @@ function asJson(name: string, source: unknown): string {
   }
 }
 
-async function compile(source: GrammarSource, options: SchemaOptions, named: string): Promise<Grammar> {
+async function compile(source: GrammarSource, options: CompileOptions, named: string): Promise<Grammar> {
   try {
     return await compileInTurns(source, options);
   } catch (error) {
