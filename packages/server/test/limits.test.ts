@@ -278,6 +278,28 @@ test('routes and methods that do not exist; health; metrics; one line of the log
   await server.close();
 });
 
+test.each<[object, string]>([
+  [{ type: 'regex', regex: 'a'.repeat(1 << 20) }, '1048576 characters; the bound is 32768'],
+  [
+    { type: 'grammar', grammar: `root ::= "${'a'.repeat(1 << 20)}"` },
+    '1048587 characters; the bound is 262144',
+  ],
+  [
+    {
+      type: 'json_schema',
+      json_schema: { schema: { enum: Array.from({ length: 100_000 }, (_, i) => `v${i}`) } },
+    },
+    '/enum: the schema has 100000 alternatives here; the bound is 2000',
+  ],
+])('a structure that is too large: 400 with the numbers', async (response_format, message) => {
+  const server = await serving(model);
+  const refused = await post(`${server.url}/v1/chat/completions`, { ...chat, response_format });
+  const { error } = await json(refused);
+  expect([refused.status, error.param]).toEqual([400, 'response_format']);
+  expect(error.message).toContain(message);
+  await server.close();
+});
+
 test('every response has the id of its request', async () => {
   const lines: { id?: string }[] = [];
   const server = await serving(model, { apiKeys: ['k'], log: (entry) => lines.push(entry) });
