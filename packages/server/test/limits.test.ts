@@ -3,6 +3,7 @@ import { request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import type { Model } from '@quern/runtime';
 import { createHandler, type RunningServer } from '../src/index.js';
+import { Gate, gated } from './gated.js';
 import { json, loadDemo, post, serving, until } from './serving.js';
 
 let model: Model;
@@ -155,7 +156,11 @@ test('a handler that drains refuses bodies that have not come', async () => {
 });
 
 test('a closing server listens until its requests have ended', async () => {
-  const server = await serving(model);
+  const gate = new Gate();
+  const waiting = Object.assign(Object.create(model) as Model, {
+    generate: (...args: Parameters<Model['generate']>) => gated(() => model.generate(...args), gate, 0),
+  });
+  const server = await serving(waiting);
   const url = `${server.url}/v1/completions`;
   const asked = post(url, { prompt: 'Once', max_tokens: 100, temperature: 0, ignore_eos: true });
   await until(() => server.running === 1);
@@ -164,6 +169,7 @@ test('a closing server listens until its requests have ended', async () => {
   expect([await status('/ready'), await status('/health')]).toEqual([503, 200]);
   const refused = await post(`${server.url}/v1/completions`, { prompt: 'Once' });
   expect([refused.status, (await json(refused)).error.code]).toEqual([503, 'shutting_down']);
+  gate.open();
   expect((await json(await asked)).usage.completion_tokens).toBe(100);
   await closed;
   await expect(fetch(`${server.url}/health`)).rejects.toThrow();
