@@ -299,7 +299,10 @@ test.each<[object, string]>([
   ],
 ])('a structure that is too large: 400 with the numbers', async (response_format, message) => {
   const server = await serving(model);
-  const refused = await post(`${server.url}/v1/chat/completions`, { ...chat, response_format });
+  const refused = await post(`${server.url}/v1/chat/completions`, {
+    messages: chat.messages,
+    response_format,
+  });
   const { error } = await json(refused);
   expect([refused.status, error.param]).toEqual([400, 'response_format']);
   expect(error.message).toContain(message);
