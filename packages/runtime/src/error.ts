@@ -22,6 +22,7 @@ export type RuntimeErrorCode =
   | 'DISPOSED' // use after dispose
   | 'ABORTED' // an AbortSignal ended a call without a partial result
   | 'NO_TOKENIZER' // text was passed to, or requested from, a model without a vocabulary
+  | 'NO_FIM' // the vocabulary has no tokens for filling in the middle of a text
   | 'NO_CLASSIFIER' // the model embeds texts but cannot rank them
   | 'ADAPTER_NOT_FOUND' // the model has no adapter of this name
   | 'NO_CHAT_TEMPLATE'; // the model has no chat template

@@ -128,6 +128,7 @@ export {
   type FileDescription,
 } from './inspect/describe-file.js';
 export type { AdapterChoice, AdapterChoices, LoadedAdapter } from './model/adapters.js';
+export type { InfillFile, InfillOptions } from './model/infill-prompt.js';
 export { loadModel } from './model/load-model.js';
 export type { BackendChoice, LoadOptions } from './model/load-options.js';
 export type { LoadedFile } from './model/loaded-file.js';

@@ -50,6 +50,8 @@ export interface EngineStats {
   readonly blocks: number;
   readonly freeBlocks: number;
   readonly cachedBlocks: number;
+  /** Tokens of a block. */
+  readonly blockSize: number;
   /** Prompt tokens that were looked up in the cache; `prefixHits`: that were found. */
   readonly prefixQueries: number;
   readonly prefixHits: number;
@@ -115,9 +117,9 @@ export class Engine {
   }
 
   get stats(): EngineStats {
-    const { blocks, freeBlocks, idleBlocks: cachedBlocks, preemptions } = this.room;
+    const { blocks, blockSize, freeBlocks, idleBlocks: cachedBlocks, preemptions } = this.room;
     const { runningCalls: running, waitingCalls: waiting, chosenTokens: generatedTokens } = this.scheduler;
-    const state = { running, waiting, blocks, freeBlocks, cachedBlocks };
+    const state = { running, waiting, blocks, blockSize, freeBlocks, cachedBlocks };
     return { ...state, preemptions, generatedTokens, ...this.counts, ...this.room.copyCounts };
   }
 

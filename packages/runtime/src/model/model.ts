@@ -35,6 +35,7 @@ import { whileLive } from '../while-live.js';
 import type { Adapters, LoadedAdapter } from './adapters.js';
 import { type ChatModel, chatSource, chosenTools } from './chat-source.js';
 import type { LoadedFile } from './loaded-file.js';
+import { type InfillOptions, infillPrompt } from './infill-prompt.js';
 import { type LogitsOptions, logitsSchema } from './logits-options.js';
 import {
   chatPrompt,
@@ -240,6 +241,20 @@ export class Model {
     const described = tools && { tools: namedTools({ tools }).map((tool) => tool.described) };
     const encode = { ...others, ...described };
     return (await chatPrompt(this.needChatTemplate(), messages, encode, this.promptRules)).ids;
+  }
+
+  /**
+   * The token ids of a prompt for filling in the middle: `generate` continues them with the text between `prefix` and
+   * `suffix`. Neither text can write control tokens. Rejects with RuntimeError NO_FIM, NO_TOKENIZER, PROMPT_TOO_LONG,
+   * BAD_ARGUMENT, BAD_OPTION, DISPOSED.
+   */
+  async infillTokens(
+    prefix: string,
+    suffix: string,
+    options: InfillOptions = {},
+  ): Promise<readonly number[]> {
+    this.needLive();
+    return infillPrompt([prefix, suffix], options, this.path, this.promptRules);
   }
 
   /** @throws RuntimeError NO_TOKENIZER; TokenizerError BAD_ARGUMENT, BAD_OPTION */

@@ -63,6 +63,7 @@ export async function textPrompt(
 }
 
 const chatEncodeNames = [
+  'addGenerationPrompt',
   'tools',
   'extra',
   'now',
@@ -125,7 +126,8 @@ function fewestTokens(text: string, { mark }: EncodeOptions, { longestToken }: T
   return Math.ceil(bytes / longestToken);
 }
 
-function needRoom(tokens: number, context: number, bound = ''): void {
+/** @throws RuntimeError PROMPT_TOO_LONG */
+export function needRoom(tokens: number, context: number, bound = ''): void {
   if (tokens < context) return;
   throw new RuntimeError(
     'PROMPT_TOO_LONG',

@@ -8,6 +8,7 @@ import { embedSchema, textsSchema } from '../embedding/embedder.js';
 import { embedderSchema } from '../embedding/load-embedder.js';
 import { perplexitySchema } from '../evaluation/perplexity.js';
 import { chatSchema, generateSchema } from '../generation/generate-options.js';
+import { infillSchema } from '../model/infill-prompt.js';
 import { loadSchema } from '../model/load-options.js';
 import { openSchema } from '../model/open-file.js';
 import { planSchema } from '../planner/plan-request.js';
@@ -30,6 +31,7 @@ export const optionSchemas = {
   SpeculateByLookup: lookupSchema,
   SpeculateByDraft: draftSchema,
   ChatOptions: chatSchema,
+  InfillOptions: infillSchema,
   EmbedderOptions: embedderSchema,
   EmbedOptions: embedSchema,
   TextsOptions: textsSchema,

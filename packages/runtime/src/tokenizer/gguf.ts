@@ -8,6 +8,7 @@ import {
   runInTurns,
 } from '@quern/core';
 import { badArgument, badVocabulary } from './error.js';
+import { endsOfFim, type FimTokens, fimTokensOf } from './fim-tokens.js';
 import { GgufFields, type GgufMetadata } from './gguf-fields.js';
 import { type Defaults, kindOf } from './gguf-kinds.js';
 import { makeTokenizer as jsonTokenizer } from './hugging-face.js';
@@ -58,6 +59,7 @@ function* makeFromFields(metadata: GgufMetadata): Cooperative<Tokenizer> {
   const model = yield* kind.model(vocabulary, fields, settings);
   yield;
   const strips = stripsOf(metadata, vocabulary);
+  const fim = fimTokensOf(vocabulary, declaredFim(fields, vocabulary.size));
   const isBounded = strips.left.size + strips.right.size === 0 && kind.standsForBytes(vocabulary);
   return new VocabularyTokenizer(vocabulary, model, {
     bos: settings.bos,
@@ -67,12 +69,28 @@ function* makeFromFields(metadata: GgufMetadata): Cooperative<Tokenizer> {
     addSpacePrefix: settings.addSpacePrefix,
     strips,
     longestToken: isBounded ? longestToken(vocabulary) : undefined,
+    fim,
     eog: endTokens(vocabulary, [
       settings.eos,
       fields.token('eot_token_id', vocabulary.size),
       fields.token('eom_token_id', vocabulary.size),
+      ...endsOfFim(fim),
     ]),
   });
+}
+
+/** Older converters wrote the first three without "fim_". */
+function declaredFim(fields: GgufFields, size: number): Partial<FimTokens> {
+  const token = (...keys: string[]) =>
+    keys.map((key) => fields.token(`${key}_token_id`, size)).find((id) => id !== undefined);
+  return {
+    prefix: token('fim_pre', 'prefix'),
+    suffix: token('fim_suf', 'suffix'),
+    middle: token('fim_mid', 'middle'),
+    repository: token('fim_rep'),
+    file: token('fim_sep'),
+    pad: token('fim_pad'),
+  } as Partial<FimTokens>;
 }
 
 /** The file's settings over the kind's defaults. A default id is used only if the token with this id may be special. */

@@ -11,6 +11,7 @@ import {
 } from '@quern/core';
 import { readRegularFile } from '@quern/quant';
 import { badArgument, badOption, badVocabulary } from './error.js';
+import { endsOfFim, fimTokensOf } from './fim-tokens.js';
 import { type AddedToken, AddedTokens, addedToken, addedTokens } from './json/added-tokens.js';
 import { decoderOf, wordsApart } from './json/decoders.js';
 import { Fields, isJson, type Json } from './json/fields.js';
@@ -102,6 +103,7 @@ export function* makeTokenizer(
     return added.find(({ content }) => content === spelling)?.id ?? tokens.find(spelling);
   };
   const eos = idOf('eos_token');
+  const fim = fimTokensOf(vocabulary);
   return new JsonTokenizer({
     vocabulary,
     addedTokens: new AddedTokens(added, part('normalizer', normalizationOf) ?? noNormalization),
@@ -111,7 +113,12 @@ export function* makeTokenizer(
     decoder,
     bos: idOf('bos_token'),
     eos,
-    eog: endTokens(vocabulary, [eos, ...idsOf(generationConfig.eos_token_id, vocabulary.size)]),
+    eog: endTokens(vocabulary, [
+      eos,
+      ...idsOf(generationConfig.eos_token_id, vocabulary.size),
+      ...endsOfFim(fim),
+    ]),
+    fim,
     addBos: booleanOf(tokenizerConfig.add_bos_token),
     addEos: booleanOf(tokenizerConfig.add_eos_token),
     addSpacePrefix: dropsFirstSpace(json),

@@ -1,4 +1,5 @@
 export { TokenizerError, type TokenizerErrorCode } from './error.js';
+export type { FimTokens } from './fim-tokens.js';
 export { loadTokenizerFromGguf, tokenizerFromGguf } from './gguf.js';
 export type { GgufMetadata } from './gguf-fields.js';
 export { type TokenizerSettings, tokenizerFromHuggingFace, tokenizerFromJson } from './hugging-face.js';

@@ -1,4 +1,5 @@
 import type { Cooperative } from '@quern/core';
+import type { FimTokens } from './fim-tokens.js';
 import type { TextSteps } from './text-steps.js';
 
 /** Options of `Tokenizer.encode`. */
@@ -43,6 +44,8 @@ export interface Tokenizer {
   readonly eos?: number;
   /** All tokens that end a generation: end of sequence, end of turn, end of message. */
   readonly eog: ReadonlySet<number>;
+  /** Tokens for filling in the middle of a text. Absent where the vocabulary has none. */
+  readonly fim?: FimTokens;
   /** Whether prompts of this model start with `bos`. */
   readonly addBos: boolean;
   /** Whether prompts of this model end with `eos`. */

@@ -1,5 +1,6 @@
 import { toUSVString } from 'node:util';
 import { type Cooperative, runAtOnce, runInTurns } from '@quern/core';
+import type { FimTokens } from './fim-tokens.js';
 import { checkDecode, checkEncode, checkEncodeInTurns } from './options.js';
 import type { Fragment } from './special-tokens.js';
 import type { Strips } from './strips.js';
@@ -27,6 +28,7 @@ export interface PromptRules {
   strips: Strips;
   /** As in `Tokenizer`. */
   longestToken: number | undefined;
+  fim: FimTokens | undefined;
 }
 
 const ALL_SPECIAL = new Set<number>([TokenType.control, TokenType.unknown, TokenType.user]);
@@ -51,6 +53,7 @@ export class VocabularyTokenizer implements Tokenizer {
   readonly bos?: number;
   readonly eos?: number;
   readonly eog: ReadonlySet<number>;
+  readonly fim?: FimTokens;
   readonly addBos: boolean;
   readonly addEos: boolean;
   readonly addSpacePrefix: boolean;
@@ -66,6 +69,7 @@ export class VocabularyTokenizer implements Tokenizer {
     if (rules.bos !== undefined) this.bos = rules.bos;
     if (rules.eos !== undefined) this.eos = rules.eos;
     this.eog = rules.eog;
+    if (rules.fim) this.fim = rules.fim;
     this.addBos = rules.addBos;
     this.addEos = rules.addEos;
     this.addSpacePrefix = rules.addSpacePrefix;

@@ -22,7 +22,7 @@ let whisper: runtime.SpeechModel;
 
 beforeAll(async () => {
   backend = await createBackend();
-  path = await writeTinyModel();
+  path = await writeTinyModel({ spell: (token) => fim[token] ?? token });
   await runtime.makeSyntheticEncoder(encoder, { shape: 'tiny', format: 'f32', ranks: true });
   await runtime.makeSyntheticSpeechModel(speech, { shape: 'whisper-test', format: 'f32' });
   model = await runtime.loadModel(path, { backend });
@@ -32,6 +32,12 @@ beforeAll(async () => {
 afterAll(() => {
   for (const each of [model, embedder, whisper, backend]) each.dispose();
 });
+
+const fim: Readonly<Record<string, string>> = {
+  '▁x': '<fim_prefix>',
+  '▁y': '<fim_suffix>',
+  '▁z': '<fim_middle>',
+};
 
 /** Wrong values per expected kind, as untyped JavaScript may pass them. */
 const no = {
@@ -150,6 +156,11 @@ const calls: Readonly<Record<string, Call>> = {
     of: () => model,
     right: () => [`adapter ${adapters}`],
     wrong: [no.text],
+  },
+  'model.infillTokens': {
+    of: () => model,
+    right: () => ['a', 'b', {}],
+    wrong: [no.text, no.text, no.plain],
   },
   'model.tokenize': { of: () => model, right: () => ['a'], wrong: [no.text, no.plain] },
   'model.detokenize': { of: () => model, right: () => [[3]], wrong: [no.tokens, no.plain] },

@@ -1,5 +1,6 @@
 import { toUSVString } from 'node:util';
 import { type Cooperative, runAtOnce, runInTurns } from '@quern/core';
+import type { FimTokens } from '../fim-tokens.js';
 import { checkDecode, checkEncode, checkEncodeInTurns } from '../options.js';
 import type { TextSteps } from '../text-steps.js';
 import { decodeTokens } from '../token-stream.js';
@@ -32,6 +33,7 @@ export interface JsonParts {
   readonly addEos: boolean | undefined;
   readonly addSpacePrefix: boolean;
   readonly longestToken: number | undefined;
+  readonly fim: FimTokens | undefined;
 }
 
 /** A tokenizer.json, with the behaviour of Hugging Face's tokenizers. */
@@ -39,6 +41,7 @@ export class JsonTokenizer implements Tokenizer {
   readonly bos?: number;
   readonly eos?: number;
   readonly eog: ReadonlySet<number>;
+  readonly fim?: FimTokens;
   readonly addBos: boolean;
   readonly addEos: boolean;
   readonly addSpacePrefix: boolean;
@@ -52,6 +55,7 @@ export class JsonTokenizer implements Tokenizer {
     if (eos !== undefined) this.eos = eos;
     if (longestToken !== undefined) this.longestToken = longestToken;
     this.eog = parts.eog;
+    if (parts.fim) this.fim = parts.fim;
     this.addSpacePrefix = parts.addSpacePrefix;
     this.prefix = frame.prefix.length > 0 || bos === undefined ? frame.prefix : [bos];
     this.suffix = frame.suffix.length > 0 || eos === undefined ? frame.suffix : [eos];
