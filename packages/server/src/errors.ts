@@ -69,6 +69,7 @@ const causedByRequest: Readonly<
   BAD_STOP: ['stop', 'invalid_value'],
   NO_CHAT_TEMPLATE: ['model', 'no_chat_template'],
   NO_CLASSIFIER: ['model', 'no_classifier'],
+  NO_FIM: ['model', 'no_fim'],
   NO_TOKENIZER: ['model', 'no_tokenizer'],
   REFUSED: [theInput, 'invalid_messages'],
   RENDER_FAILED: [theInput, 'invalid_messages'],

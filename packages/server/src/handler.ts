@@ -23,7 +23,10 @@ import { countTokens, messages } from './routes/messages.js';
 import { listModels, showModel } from './routes/models.js';
 import { addOllamaRoutes, ollamaError, ollamaRoutes } from './routes/ollama/index.js';
 import { pageFile } from './routes/page.js';
-import { rerank } from './routes/rerank.js';
+import { peerInputs, peerRoutes } from './routes/peers.js';
+import { props, slots } from './routes/props.js';
+import { refusal } from './routes/refused.js';
+import { cohereError, rerank } from './routes/rerank.js';
 import { countInputTokens, responses } from './routes/responses.js';
 import { addStoredResponses } from './routes/stored-responses.js';
 import { detokenize, tokenize } from './routes/tokens.js';
@@ -45,6 +48,7 @@ const routes: Readonly<Record<string, Route>> = {
   '/tokenize': tokenize,
   '/detokenize': detokenize,
   ...ollamaRoutes,
+  ...peerRoutes,
 };
 
 /** The field with the prompt or the texts, where it is not `messages`. */
@@ -56,6 +60,7 @@ const inputs: Readonly<Record<string, string>> = {
   '/v1/rerank': 'documents',
   '/tokenize': 'prompt',
   '/detokenize': 'tokens',
+  ...peerInputs,
 };
 
 const audioRoutes: Readonly<Record<string, Route>> = {
@@ -98,7 +103,7 @@ export function handlerOf(options: HandlerOptions, listensOn?: string): Handler 
   const { storedAnswers = defaults.storedAnswers, storedAnswerBytes = defaults.storedAnswerBytes } = options;
   const context: ServerContext = {
     options,
-    metrics: new Metrics(options.models),
+    metrics: new Metrics(options.models, options.metricsPrefix ?? defaults.metricsPrefix),
     tracer: findTracer(),
     answers: new StoredAnswers(storedAnswers, storedAnswerBytes),
   };
@@ -141,8 +146,10 @@ function appOf(context: ServerContext, calls: Calls, paths: Paths, listensOn: st
   const origins = new Origins(options.cors);
   app.use(guardOf(options, origins, listensOn));
   if (options.cors !== undefined) app.use(origins.middleware());
-  app.get('/', () => pageFile('index.html'));
-  app.get('/page/:file', (c) => pageFile(c.req.param('file')));
+  if (options.page ?? true) {
+    app.get('/', () => pageFile('index.html'));
+    app.get('/page/:file', (c) => pageFile(c.req.param('file')));
+  }
   app.get('/health', () => Response.json({ status: 'ok' }));
   app.get('/ready', () => Response.json({ ready: calls.isReady }, { status: calls.isReady ? 200 : 503 }));
   app.use(async (c, next) => {
@@ -154,6 +161,9 @@ function appOf(context: ServerContext, calls: Calls, paths: Paths, listensOn: st
     return new Response(await metrics.registry.metrics(), { headers });
   });
   app.get('/v1/models', (c) => listModels(c, context));
+  app.get('/models', (c) => listModels(c, context));
+  app.get('/props', (c) => props(c.req.raw, context));
+  app.get('/slots', (c) => slots(c.req.raw, context));
   app.get('/v1/models/*', (c) => showModel(c, context));
   addOllamaRoutes(app, context);
   const {
@@ -193,6 +203,7 @@ function answerBy(route: Route, context: ServerContext, calls: Calls, limits: Bo
       const request = await withBody(c.req.raw, limits);
       calls.begin(call);
       const response = await route(request, context, call);
+      status = response.status;
       const notice = headerOf(call);
       if (notice !== '') response.headers.set('x-quern-notice', notice);
       call.answered();
@@ -229,7 +240,7 @@ const headerOf = ({ notices, ignored }: RoutedCall): string =>
     .slice(0, mostHeader)
     .replace(/[^ -~]/g, '?');
 
-/** The routes of Anthropic and Ollama have errors of their own form, and so do all others for Anthropic's client. */
+/** The routes of Anthropic, Ollama and Cohere have errors of their own form, and so do all others for Anthropic's client. */
 const respond = (error: ApiError, c: Context): Response => {
   const body = bodyOf(error, c.req.raw, c.req.path, c.get('requestId'));
   return Response.json(body, { status: error.status, headers: error.headers });
@@ -237,7 +248,8 @@ const respond = (error: ApiError, c: Context): Response => {
 
 function bodyOf(error: ApiError, request: Request, path: string, id: string): object {
   if (path.startsWith('/api/')) return ollamaError(error);
-  return path.startsWith('/v1/messages') || isAnthropic(request) ? anthropicError(error, id) : error.body;
+  if (path === '/v2/rerank') return cohereError(error);
+  return /^(\/v1)?\/messages/.test(path) || isAnthropic(request) ? anthropicError(error, id) : error.body;
 }
 
 const methods = ['GET', 'POST', 'DELETE'];
@@ -249,7 +261,7 @@ function notFound(app: Hono, c: Context): Response {
     app.router.match(each, path)[0].some(([[, route]]) => route.method === each),
   );
   if (known.length === 0)
-    return respond(new ApiError(404, `there is no ${path} here`, null, 'unknown_route'), c);
+    return respond(refusal(c) ?? new ApiError(404, `there is no ${path} here`, null, 'unknown_route'), c);
   const allow = known.map((each) => (each === 'GET' ? 'GET, HEAD' : each)).join(', ');
   const message = `${path} has no ${method}: send ${allow}`;
   const response = respond(new ApiError(405, message, null, 'method_not_allowed'), c);

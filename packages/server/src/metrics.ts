@@ -1,4 +1,4 @@
-import type { EngineStats } from '@quern/runtime';
+import type { EngineStats, Model } from '@quern/runtime';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { generators, type ServedModels } from './models.js';
 
@@ -24,11 +24,73 @@ export interface RequestFigures {
   readonly acceptedTokens: number;
 }
 
+/** Counts calls of one kind that ended well: their number, their amount, their times. */
+export class CallFigures {
+  private readonly requests: Counter;
+  private readonly amount: Counter;
+  private readonly latency: Histogram;
+
+  /** @param unit as in 'tokens', with its help */
+  constructor(registry: Registry, kind: string, [unit, help]: readonly [unit: string, help: string]) {
+    const labels = { registers: [registry], labelNames: ['model_name'] };
+    this.requests = new Counter({ ...labels, name: `${kind}_requests_total`, help: 'finished requests' });
+    this.amount = new Counter({ ...labels, name: `${kind}_${unit}_total`, help });
+    const name = `${kind}_request_latency_seconds`;
+    this.latency = new Histogram({ ...labels, name, help: 'from the request to its end', buckets: seconds });
+  }
+
+  /** Begins a call; the function that it returns ends it. */
+  begin(model_name: string): (amount: number) => void {
+    const begin = performance.now();
+    return (amount) => {
+      this.requests.inc({ model_name });
+      this.amount.inc({ model_name }, amount);
+      this.latency.observe({ model_name }, (performance.now() - begin) / 1000);
+    };
+  }
+}
+
+/** Adapters of requests under way, by their names. */
+export class AdapterUse {
+  private readonly counts = { waiting: new Map<string, number>(), running: new Map<string, number>() };
+
+  /** A request of an adapter waits; `starts` and `ends` say what becomes of it. */
+  begin(adapter: string): { starts(): void; ends(): void } {
+    let state: keyof typeof this.counts = 'waiting';
+    this.add(state, adapter, 1);
+    return {
+      starts: () => {
+        if (state === 'running') return;
+        this.add('waiting', adapter, -1);
+        state = 'running';
+        this.add(state, adapter, 1);
+      },
+      ends: () => this.add(state, adapter, -1),
+    };
+  }
+
+  /** Names with commas between, of the adapters among `known`. */
+  names(state: 'waiting' | 'running', known: readonly string[]): string {
+    return known.filter((name) => this.counts[state].has(name)).join(',');
+  }
+
+  private add(state: 'waiting' | 'running', adapter: string, by: number): void {
+    const counts = this.counts[state];
+    const count = (counts.get(adapter) ?? 0) + by;
+    if (count === 0) counts.delete(adapter);
+    else counts.set(adapter, count);
+  }
+}
+
 /** Metrics for Prometheus, under vLLM's names with our prefix, so that dashboards port. */
 export class Metrics {
   readonly registry = new Registry();
   /** Fields of requests that no route reads, by name. */
   readonly ignoredFields: Counter<'field'>;
+  readonly embedding: CallFigures;
+  readonly rerank: CallFigures;
+  readonly speech: CallFigures;
+  readonly adapters = new AdapterUse();
   private readonly success: Counter;
   private readonly drafted: Counter;
   private readonly accepted: Counter;
@@ -36,10 +98,19 @@ export class Metrics {
     Record<'first' | 'between' | 'total' | 'prefill' | 'decode' | 'queue', Histogram>
   >;
 
-  constructor(models: ServedModels) {
+  /** @param prefix of all names */
+  constructor(
+    models: ServedModels,
+    private readonly prefix: string,
+  ) {
+    const calls = (kind: string, unit: readonly [string, string]) =>
+      new CallFigures(this.registry, `${prefix}${kind}`, unit);
+    this.embedding = calls('embedding', ['tokens', 'tokens of texts']);
+    this.rerank = calls('rerank', ['tokens', 'tokens of queries and texts']);
+    this.speech = calls('speech', ['audio_seconds', 'seconds of sound']);
     const labels = { registers: [this.registry], labelNames: ['model_name'] };
     const histogram = (name: string, help: string, buckets = seconds) =>
-      new Histogram({ ...labels, name: `quern:${name}`, help, buckets });
+      new Histogram({ ...labels, name: `${prefix}${name}`, help, buckets });
     this.times = {
       first: histogram('time_to_first_token_seconds', 'from the request to its first token'),
       between: histogram('inter_token_latency_seconds', 'between two tokens of a request', betweenTokens),
@@ -51,19 +122,21 @@ export class Metrics {
     this.success = new Counter({
       registers: [this.registry],
       labelNames: ['model_name', 'finished_reason'],
-      name: 'quern:request_success_total',
+      name: `${prefix}request_success_total`,
       help: 'finished requests',
     });
     this.ignoredFields = new Counter({
       registers: [this.registry],
       labelNames: ['field'],
-      name: 'quern:ignored_fields_total',
+      name: `${prefix}ignored_fields_total`,
       help: 'fields of requests that no route reads',
     });
-    const counter = (name: string, help: string) => new Counter({ ...labels, name: `quern:${name}`, help });
+    const counter = (name: string, help: string) =>
+      new Counter({ ...labels, name: `${prefix}${name}`, help });
     this.drafted = counter('spec_decode_num_draft_tokens_total', 'drafted tokens');
     this.accepted = counter('spec_decode_num_accepted_tokens_total', 'drafted tokens that were right');
     this.watch(models);
+    this.describe(models);
   }
 
   record(figures: RequestFigures): void {
@@ -84,11 +157,12 @@ export class Metrics {
 
   /** Reads the models' own counts when the metrics are read. */
   private watch(models: ServedModels): void {
+    const { prefix } = this;
     const configuration = { labelNames: ['model_name'], registers: [this.registry] };
     for (const [name, help, of] of gauges)
       new Gauge({
         ...configuration,
-        name: `quern:${name}`,
+        name: `${prefix}${name}`,
         help,
         collect() {
           for (const [model_name, model] of generators(models)) this.set({ model_name }, of(model.stats()));
@@ -97,7 +171,7 @@ export class Metrics {
     for (const [name, help, of] of counters)
       new Counter({
         ...configuration,
-        name: `quern:${name}`,
+        name: `${prefix}${name}`,
         help,
         collect() {
           this.reset();
@@ -105,6 +179,50 @@ export class Metrics {
         },
       });
   }
+
+  /** Facts as labels, under vLLM's names. */
+  private describe(models: ServedModels): void {
+    const { prefix, adapters } = this;
+    const facts = (name: string, help: string, labels: readonly string[], collect: (gauge: Gauge) => void) =>
+      new Gauge({
+        registers: [this.registry],
+        labelNames: ['model_name', ...labels],
+        name: `${prefix}${name}`,
+        help,
+        collect() {
+          this.reset();
+          collect(this);
+        },
+      });
+    const cache = ['block_size', 'num_gpu_blocks', 'kv_cache_size_tokens', 'cache_dtype'];
+    facts('cache_config_info', 'the cache of keys and values', cache, (gauge) => {
+      for (const [model_name, model] of generators(models))
+        gauge.set({ model_name, ...configurationOf(model) }, 1);
+    });
+    const lora = ['max_lora', 'running_lora_adapters', 'waiting_lora_adapters'];
+    facts('lora_requests_info', 'adapters of requests; max_lora: loaded ones', lora, (gauge) => {
+      for (const [model_name, model] of generators(models)) {
+        const known = model.adapters.map(({ name }) => name);
+        const names = {
+          running_lora_adapters: adapters.names('running', known),
+          waiting_lora_adapters: adapters.names('waiting', known),
+        };
+        if (known.length > 0)
+          gauge.set({ model_name, max_lora: known.length, ...names }, Math.floor(Date.now() / 1000));
+      }
+    });
+  }
+}
+
+/** What does not change, as labels. */
+function configurationOf(model: Model) {
+  const { blocks, blockSize } = model.stats();
+  return {
+    block_size: blockSize,
+    num_gpu_blocks: blocks,
+    kv_cache_size_tokens: blocks * blockSize,
+    cache_dtype: model.plan.cacheDtype,
+  };
 }
 
 type Figures = readonly (readonly [name: string, help: string, of: (stats: EngineStats) => number])[];

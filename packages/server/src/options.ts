@@ -64,6 +64,10 @@ export interface HandlerOptions {
   readonly storedAnswerBytes?: number | undefined;
   /** Refuse fields that no route reads, with 400. Default: they are ignored, logged once per name, and counted. */
   readonly strict?: boolean | undefined;
+  /** Whether `GET /` is the page with chat, embeddings and speech. Default true. */
+  readonly page?: boolean | undefined;
+  /** Prefix of the names at /metrics; default 'quern:'. 'vllm:' for dashboards of vLLM. */
+  readonly metricsPrefix?: string | undefined;
   /** Default: nothing is logged. */
   readonly log?: Log | undefined;
 }
@@ -87,6 +91,7 @@ export const defaults = {
   textsPerRequest: 2048,
   storedAnswers: 1000,
   storedAnswerBytes: 64 << 20,
+  metricsPrefix: 'quern:',
   host: '127.0.0.1',
   port: 8080,
   drainMs: 30_000,
@@ -143,6 +148,12 @@ const allowedHost: Rule<string> = {
 const allowedHosts: Rule<string | readonly string[]> = {
   ...rules.either(allowedHost, rules.listOf('hosts', allowedHost)),
   must: `${allowedHost.must}; or a list of these`,
+};
+
+/** What Prometheus allows at the front of a name. */
+const metricsPrefix: Rule<string> = {
+  must: 'letters, digits, _ and :, without a digit at its front',
+  holds: (value): value is string => typeof value === 'string' && /^([a-zA-Z_:][\w:]*)?$/.test(value),
 };
 
 const address: Rule<string> = {
@@ -210,6 +221,12 @@ export const handlerSchema = {
     byDefault: defaults.storedAnswerBytes,
   },
   strict: { ...rules.flag, about: 'refuse fields that no route reads', byDefault: false },
+  page: { ...rules.flag, about: 'serve the page at /', byDefault: true },
+  metricsPrefix: {
+    ...metricsPrefix,
+    about: 'prefix of the names at /metrics',
+    byDefault: defaults.metricsPrefix,
+  },
   log: { ...rules.callback, about: 'receives one object per request', absent: 'no log' },
 } as const satisfies Schema<HandlerOptions>;
 

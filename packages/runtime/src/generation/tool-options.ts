@@ -146,6 +146,12 @@ export function namedTools({ tools = [] }: Pick<ToolOptions, 'tools'>): NamedToo
   return named;
 }
 
+/** Options with the tools as templates have them. @throws RuntimeError BAD_OPTION */
+export const withDescribed = <O extends object>({ tools, ...others }: O & Pick<ToolOptions, 'tools'>) => ({
+  ...others,
+  ...(tools && { tools: namedTools({ tools }).map((tool) => tool.described) }),
+});
+
 const isList = (tools: ChatTools): tools is readonly ChatTool[] => Array.isArray(tools);
 
 /** @param key the name in an object of tools */

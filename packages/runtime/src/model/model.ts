@@ -1,12 +1,7 @@
 import { type Backend, type BackendPlan, checkOptions, type DeviceProfile, type KvCache } from '@quern/core';
 import type { DecoderConfig, LanguageModel } from '@quern/models';
-import { encodeChatSchema, rolesFor } from '../chat/chat-template.js';
-import {
-  builtinTemplates,
-  type ChatMessage,
-  type ChatTemplate,
-  type EncodeChatOptions,
-} from '../chat/index.js';
+import { rolesFor } from '../chat/chat-template.js';
+import { builtinTemplates, type ChatMessage, type ChatTemplate } from '../chat/index.js';
 import { needMessages } from '../chat/need-messages.js';
 import type { Engine, EngineStats } from '../engine/engine.js';
 import { badArgument, badOption, RuntimeError } from '../error.js';
@@ -19,7 +14,7 @@ import {
 } from '../generation/generate-options.js';
 import { Generation } from '../generation/generation.js';
 import type { GenerationSource, Prompt } from '../generation/generation-source.js';
-import { namedTools, type ToolOptions, toolSchema } from '../generation/tool-options.js';
+import { withDescribed } from '../generation/tool-options.js';
 import type { NoticeListener } from '../notice.js';
 import type { DraftSource, DraftTarget } from '../speculation/draft-source.js';
 import { needSameVocabulary } from '../speculation/same-vocabulary.js';
@@ -38,7 +33,11 @@ import type { LoadedFile } from './loaded-file.js';
 import { type InfillOptions, infillPrompt } from './infill-prompt.js';
 import { type LogitsOptions, logitsSchema } from './logits-options.js';
 import {
+  type ChatTextOptions,
+  type ChatTokensOptions,
   chatPrompt,
+  chatTextSchema,
+  chatTokensSchema,
   needIdList,
   needPrompt,
   needTokenizer,
@@ -48,8 +47,6 @@ import {
 } from './prompt.js';
 import { Session } from './session.js';
 import { type SignalOptions, signalSchema } from './signal-options.js';
-
-const chatTokensSchema = { ...encodeChatSchema, tools: toolSchema.tools };
 
 /** The parts of a loaded model. */
 export interface ModelParts {
@@ -232,15 +229,20 @@ export class Model {
   /** The token ids of a chat's prompt, as `chat` computes them. Rejects as `chat` does. */
   async chatTokens(
     messages: readonly ChatMessage[],
-    options: Omit<EncodeChatOptions, 'tools'> & Pick<ToolOptions, 'tools'> = {},
+    options: ChatTokensOptions = {},
   ): Promise<readonly number[]> {
     this.needLive();
     checkOptions('chatTokens', options, chatTokensSchema, badOption);
     this.needMessages('chatTokens', messages, options);
-    const { tools, ...others } = options;
-    const described = tools && { tools: namedTools({ tools }).map((tool) => tool.described) };
-    const encode = { ...others, ...described };
+    const encode = withDescribed(options);
     return (await chatPrompt(this.needChatTemplate(), messages, encode, this.promptRules)).ids;
+  }
+
+  /** The text of a chat's prompt, for people, as `ChatTemplate.render` writes it. Throws as `chat` rejects. */
+  chatText(messages: readonly ChatMessage[], options: ChatTextOptions = {}): string {
+    checkOptions('chatText', options, chatTextSchema, badOption);
+    this.needMessages('chatText', messages, options);
+    return this.needChatTemplate().render(messages, withDescribed(options));
   }
 
   /**
@@ -326,7 +328,7 @@ export class Model {
   }
 
   /** @throws RuntimeError BAD_ARGUMENT */
-  private needMessages(where: string, messages: unknown, options: Pick<EncodeChatOptions, 'roles'>): void {
+  private needMessages(where: string, messages: unknown, options: Pick<ChatTextOptions, 'roles'>): void {
     const { chatTemplate } = this;
     needMessages(where, messages, badArgument, chatTemplate && rolesFor(chatTemplate, options));
   }

@@ -1,7 +1,9 @@
 import { checkArgument, pickOptions, type Rule, yieldToEventLoop } from '@quern/core';
-import type { ChatMessage, ChatTemplate, EncodeChatOptions } from '../chat/index.js';
+import { encodeChatSchema, renderSchema } from '../chat/chat-template.js';
+import type { ChatMessage, ChatTemplate, EncodeChatOptions, RenderOptions } from '../chat/index.js';
 import { badArgument, RuntimeError } from '../error.js';
 import type { Prompt } from '../generation/generation-source.js';
+import { type ToolOptions, toolSchema } from '../generation/tool-options.js';
 import type { EncodeOptions, Tokenizer } from '../tokenizer/index.js';
 
 /** Input of the prompt checks. */
@@ -61,6 +63,12 @@ export async function textPrompt(
     continues: !!tokenizer && ids.some((id) => id < tokenizer.vocabSize && !tokenizer.isControl(id)),
   };
 }
+
+export type ChatTokensOptions = Omit<EncodeChatOptions, 'tools'> & Pick<ToolOptions, 'tools'>;
+export type ChatTextOptions = Omit<RenderOptions, 'tools'> & Pick<ToolOptions, 'tools'>;
+
+export const chatTokensSchema = { ...encodeChatSchema, tools: toolSchema.tools };
+export const chatTextSchema = { ...renderSchema, tools: toolSchema.tools };
 
 const chatEncodeNames = [
   'addGenerationPrompt',

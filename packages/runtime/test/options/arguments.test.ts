@@ -157,6 +157,7 @@ const calls: Readonly<Record<string, Call>> = {
     right: () => [`adapter ${adapters}`],
     wrong: [no.text],
   },
+  'model.chatText': { of: () => model, right: () => [chat, {}], wrong: [no.messages, no.plain] },
   'model.infillTokens': {
     of: () => model,
     right: () => ['a', 'b', {}],

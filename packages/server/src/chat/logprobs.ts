@@ -39,3 +39,11 @@ export function textLogprobs(model: Model, logprobs: readonly TokenLogprobs[] | 
     }),
   };
 }
+
+/** `completion_probabilities` of llama.cpp's server. */
+export const nativeLogprobs = (model: Model, logprobs: readonly TokenLogprobs[]) =>
+  logprobs.map((each) => ({
+    id: each.token,
+    ...entry(model, each),
+    top_logprobs: each.top.map((other) => ({ id: other.token, ...entry(model, other) })),
+  }));

@@ -18,6 +18,7 @@ export type TurnEvent =
   | {
       readonly type: 'text';
       readonly text: string;
+      readonly tokens: readonly number[];
       readonly logprobs: readonly TokenLogprobs[] | undefined;
       /** The log-probabilities are of thoughts. */
       readonly isThinking?: boolean;
@@ -54,8 +55,10 @@ export async function* turn(
   const thoughts = new ThinkingTokens();
   const generation = begin(served);
   const calls = new Set<number>();
+  const adapter = served.adapters === undefined ? undefined : metrics.adapters.begin(served.adapters);
   try {
     for await (const piece of generation) {
+      adapter?.starts();
       figures.add(piece.tokens.length);
       thoughts.add(piece);
       yield* eventsOf(piece, calls);
@@ -63,6 +66,8 @@ export async function* turn(
   } catch (error) {
     const isGrammar = error instanceof QuernError && error.code === 'BAD_GRAMMAR';
     throw isGrammar ? badField(structuredBy, error.message, 'unsupported_schema') : error;
+  } finally {
+    adapter?.ends();
   }
   const result = await generation.result;
   if (result.reason === 'abort') throw new ApiError(499, 'the client closed the request', null, 'aborted');
@@ -72,12 +77,18 @@ export async function* turn(
 
 /** @param begun the calls so far */
 function* eventsOf(
-  { text, logprobs, thinking = '', calls = [] }: Piece,
+  { text, tokens, logprobs, thinking = '', calls = [] }: Piece,
   begun: Set<number>,
 ): Generator<TurnEvent> {
   if (thinking !== '') yield { type: 'thinking', text: thinking };
   if (text !== '' || logprobs)
-    yield { type: 'text', text, logprobs, ...(text === '' && thinking !== '' && { isThinking: true }) };
+    yield {
+      type: 'text',
+      text,
+      tokens,
+      logprobs,
+      ...(text === '' && thinking !== '' && { isThinking: true }),
+    };
   for (const { index, id, name, arguments: more } of calls) {
     if (!begun.has(index)) yield { type: 'call', index, id, name };
     begun.add(index);

@@ -5,7 +5,6 @@ import {
   maxTokens,
   modelName,
   n,
-  notSupported,
   orNull,
   sampling,
   stream,
@@ -32,7 +31,7 @@ export const completionRequest = z.strictObject({
   stream_options: streamOptions,
   logprobs: orNull(whole(0, 20)),
   ...structureFields,
-  suffix: notSupported('suffix'),
+  suffix: orNull(z.string()),
 });
 
 export type CompletionRequest = z.output<typeof completionRequest>;
@@ -44,9 +43,12 @@ export function promptsOf({ prompt }: CompletionRequest): readonly (string | rea
 }
 
 /** @throws ApiError 400 for fields that do not fit together */
-export function needFitting({ best_of, n: answers = 1, echo, logprobs }: CompletionRequest): void {
+export function needFitting(body: CompletionRequest): void {
+  const { best_of, n: answers = 1, echo, logprobs } = body;
   if ((best_of ?? answers) !== answers)
     throw badField('best_of', 'best_of must equal n: other answers are not ranked here');
   if (echo && logprobs !== undefined)
     throw badField('logprobs', 'logprobs with echo is not supported: a prompt has no log-probabilities here');
+  if (body.suffix && promptsOf(body).some((prompt) => typeof prompt !== 'string'))
+    throw badField('suffix', 'suffix needs a prompt of text, not of token ids');
 }

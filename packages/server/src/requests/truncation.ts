@@ -25,6 +25,19 @@ export function truncationOf(
   throw badField(field, `${field} is ${most}; it must be from 3 to ${maxTokens}, or -1 for ${maxTokens}`);
 }
 
+/**
+ * `max_tokens_per_doc`, as in Cohere: documents are cut off behind that many tokens of their own, and at the model's limit.
+ */
+export function perDocument(
+  query: string,
+  most: number,
+  { tokenizer, config, maxTokens }: Embedder,
+): Pick<TextsOptions, 'truncate' | 'maxTokens'> {
+  const end = tokenizer.encode('', { addBos: false }).length;
+  const others = tokenizer.encode(query).length + (config.segments > 1 ? end : 2 * end);
+  return { truncate: true, maxTokens: Math.min(maxTokens, others + most) };
+}
+
 /** The count for `usage`, where texts may be cut off. */
 export const truncatedTexts = ({ truncate }: TextsOptions, truncated: number) =>
   truncate ? { truncated_texts: truncated } : {};

@@ -35,17 +35,18 @@ type AudioRequest = z.output<typeof request_>;
 /** POST /v1/audio/transcriptions and /v1/audio/translations */
 export const audio =
   (task: 'transcribe' | 'translate') =>
-  async (request: Request, { options }: ServerContext, call: Call): Promise<Response> => {
+  async (request: Request, { options, metrics }: ServerContext, call: Call): Promise<Response> => {
     const { file, body } = await readForm(request, call);
-    const { model } = modelFor(options, 'speech', body.model);
+    const { name, model } = modelFor(options, 'speech', body.model);
+    const ended = metrics.speech.begin(name);
     const transcribe = (more: TranscribeOptions = {}) =>
       model.transcribe(file, { ...optionsOf(body, task, call.signal), ...more });
     const isStream = body.stream === 'true' || body.stream === '1';
     if (!isStream) {
       if (body['include[]']) throw badField('include[]', 'progress needs stream: true');
-      return show(transcribe().result, body.response_format, task, call);
+      return show(counted(transcribe().result, ended), body.response_format, task, call);
     }
-    const events = body['include[]']?.length ? withProgress(transcribe) : deltas(transcribe());
+    const events = body['include[]']?.length ? withProgress(transcribe, ended) : deltas(transcribe(), ended);
     return eventStream(await begun(events, call), call);
   };
 
@@ -80,22 +81,34 @@ function optionsOf(
   };
 }
 
-async function* deltas(transcription: Transcription): AsyncGenerator<string> {
+/** Counts the seconds of a finished transcript. */
+type Ended = (seconds: number) => void;
+
+async function counted(result: Promise<TranscriptionResult>, ended: Ended): Promise<TranscriptionResult> {
+  const found = await result;
+  ended(found.duration);
+  return found;
+}
+
+async function* deltas(transcription: Transcription, ended: Ended): AsyncGenerator<string> {
   for await (const { text, start, end } of transcription)
     yield event({ type: 'transcript.text.delta', delta: text, start, end });
-  const { text } = await transcription.result;
+  const { text } = await counted(transcription.result, ended);
   yield event({ type: 'transcript.text.done', text });
 }
 
 /** The same, with `transcript.progress` between: seconds of sound, `done` of `total`. */
-async function* withProgress(transcribe: (more: TranscribeOptions) => Transcription): AsyncGenerator<string> {
+async function* withProgress(
+  transcribe: (more: TranscribeOptions) => Transcription,
+  ended: Ended,
+): AsyncGenerator<string> {
   const progress = new Pushed<string>();
   let last: number | undefined;
   const onProgress: TranscribeOptions['onProgress'] = ({ done, total }) => {
     if (done !== last) progress.push(event({ type: 'transcript.progress', done, total }));
     last = done;
   };
-  const texts = ending(deltas(transcribe({ onProgress })), () => progress.end());
+  const texts = ending(deltas(transcribe({ onProgress }), ended), () => progress.end());
   for await (const [, each] of interleave([progress, texts])) yield each;
 }
 

@@ -4,6 +4,7 @@ import { allBegun } from '../chat/begun.js';
 import { type Answer, collect } from '../chat/collect.js';
 import { interleave } from '../chat/interleave.js';
 import { chatLogprobs } from '../chat/logprobs.js';
+import { timingsField } from '../chat/timings.js';
 import { answer, sharing, type TurnEvent, turn } from '../chat/turn.js';
 import { finishReason, usageOf } from '../chat/usage.js';
 import type { Call, ServerContext } from '../context.js';
@@ -90,12 +91,9 @@ async function whole(
     finish_reason: finishReason(each.result, each.calls.length > 0),
   }));
   const thinkingTokens = answers.reduce((sum, each) => sum + each.thinkingTokens, 0);
-  const usage = usageOf(
-    answers.map(({ result }) => result),
-    answers.length,
-    thinkingTokens,
-  );
-  return { ...head, object: 'chat.completion', choices, usage };
+  const results = answers.map(({ result }) => result);
+  const usage = usageOf(results, results.length, thinkingTokens);
+  return { ...head, object: 'chat.completion', choices, usage, ...timingsField(results) };
 }
 
 const messageOf = ({ text, thinking, calls }: Answer) => ({
@@ -122,10 +120,13 @@ async function* chunks(
   head: Head,
 ): AsyncGenerator<string> {
   const withUsage = stream_options?.include_usage === true;
-  const chunk = (choices: readonly object[], usage?: object) =>
-    event({ ...head, object: 'chat.completion.chunk', choices, ...(withUsage && { usage: usage ?? null }) });
+  const chunk = (choices: readonly object[], usage?: object, more?: object) => {
+    const fields = { ...(withUsage && { usage: usage ?? null }), ...more };
+    return event({ ...head, object: 'chat.completion.chunk', choices, ...fields });
+  };
   const choice = (index: number, delta: object, more: object = {}) =>
     chunk([{ index, delta, finish_reason: null, ...more }]);
+  const timings = () => (turns.length === 1 ? timingsField(results) : {});
   const results: GenerationResult[] = [];
   const calls = new Set<number>();
   let thinkingTokens = 0;
@@ -137,11 +138,12 @@ async function* chunks(
     if (each.type === 'end') {
       results[index] = each.result;
       thinkingTokens += each.thinkingTokens;
-      yield choice(index, {}, { finish_reason: finishReason(each.result, calls.has(index)) });
+      const finish_reason = finishReason(each.result, calls.has(index));
+      yield chunk([{ index, delta: {}, finish_reason }], undefined, timings());
     } else if (each.type === 'text') yield choice(index, { content: each.text }, noted(each));
     else yield choice(index, deltaOf(each));
   }
-  if (withUsage) yield chunk([], usageOf(results, results.length, thinkingTokens));
+  if (withUsage) yield chunk([], usageOf(results, results.length, thinkingTokens), timings());
   yield event('[DONE]');
 }
 

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { GenerationResult, TokenLogprobs } from '@quern/runtime';
+import type { GenerationResult, Model, TokenLogprobs } from '@quern/runtime';
 import { allBegun } from '../chat/begun.js';
 import { collect } from '../chat/collect.js';
 import { interleave } from '../chat/interleave.js';
 import { textLogprobs } from '../chat/logprobs.js';
+import { timingsField } from '../chat/timings.js';
 import { continuation, sharing, type TurnEvent, turn } from '../chat/turn.js';
 import { finishReason, usageOf } from '../chat/usage.js';
 import type { Call, ServerContext } from '../context.js';
@@ -18,7 +19,7 @@ import { wholeJson } from '../whole.js';
 type Served = NamedModel<'generation'>;
 
 /** OpenAI's default of this route. */
-const usualTokens = 16;
+export const usualTokens = 16;
 
 interface Head {
   readonly id: string;
@@ -31,7 +32,7 @@ export async function completions(request: Request, context: ServerContext, call
   const body = parse(completionRequest, await readJson(request), call);
   needFitting(body);
   const served = generatorFor(context.options, body.model);
-  const turns = turnsOf(body, served, context, call);
+  const turns = await turnsOf(body, served, context, call);
   const head = { id: `cmpl-${randomUUID()}`, created: Math.floor(Date.now() / 1000), model: served.name };
   const before = body.echo ? promptsOf(body).flatMap((prompt) => repeat(textOf(prompt, served), body.n)) : [];
   if (!body.stream) return wholeJson(whole(turns, body, served, head, before), call);
@@ -43,19 +44,27 @@ const repeat = <T>(value: T, times = 1): T[] => new Array<T>(times).fill(value);
 const textOf = (prompt: string | readonly number[], { model }: Served): string =>
   typeof prompt === 'string' ? prompt : model.detokenize(prompt);
 
-function turnsOf(
+/** What a model continues; with a `suffix`: the prompt for the text between both. Rejects as `infillTokens` does. */
+export const completionPrompt = async (
+  prompt: string | readonly number[],
+  { suffix }: CompletionRequest,
+  model: Model,
+): Promise<string | readonly number[]> =>
+  suffix && typeof prompt === 'string' ? model.infillTokens(prompt, suffix) : prompt;
+
+async function turnsOf(
   body: CompletionRequest,
   served: Served,
   { metrics, options: serverOptions }: ServerContext,
   call: Call,
 ) {
   const { signal, notice: onNotice } = call;
-  const prompts = promptsOf(body);
+  const texts = promptsOf(body);
   const shared = sharing(
-    prompts.length * (body.n ?? 1),
+    texts.length * (body.n ?? 1),
     serverOptions,
     call,
-    prompts.length > 1 ? 'prompt' : 'n',
+    texts.length > 1 ? 'prompt' : 'n',
   );
   const maxTokens = body.max_tokens ?? usualTokens;
   const structure = structureFrom(body);
@@ -68,6 +77,7 @@ function turnsOf(
     signal,
     onNotice,
   };
+  const prompts = await Promise.all(texts.map((prompt) => completionPrompt(prompt, body, served.model)));
   return prompts.flatMap((prompt) =>
     Array.from({ length: body.n ?? 1 }, (_, i) => {
       const seed = body.seed === undefined ? undefined : body.seed + i;
@@ -90,11 +100,9 @@ async function whole(
     logprobs: top === undefined ? null : textLogprobs(model, logprobs, 0),
     finish_reason: finishReason(result),
   }));
-  const usage = usageOf(
-    answers.map(({ result }) => result),
-    n,
-  );
-  return { ...head, object: 'text_completion', choices, usage };
+  const results = answers.map(({ result }) => result);
+  const usage = usageOf(results, n);
+  return { ...head, object: 'text_completion', choices, usage, ...timingsField(results) };
 }
 
 async function* chunks(
@@ -105,8 +113,15 @@ async function* chunks(
   before: readonly string[],
 ): AsyncGenerator<string> {
   const withUsage = stream_options?.include_usage === true;
-  const chunk = (choices: readonly object[], usage?: object) =>
-    event({ ...head, object: 'text_completion', choices, ...(withUsage && { usage: usage ?? null }) });
+  const chunk = (choices: readonly object[], usage?: object, more?: object) =>
+    event({
+      ...head,
+      object: 'text_completion',
+      choices,
+      ...(withUsage && { usage: usage ?? null }),
+      ...more,
+    });
+  const timings = () => (turns.length === 1 ? timingsField(results) : {});
   const results: GenerationResult[] = [];
   const lengths = turns.map(() => 0);
   const choice = (index: number, text: string, logprobs?: readonly TokenLogprobs[]) => {
@@ -118,9 +133,10 @@ async function* chunks(
   for await (const [index, each] of interleave(turns)) {
     if (each.type === 'end') {
       results[index] = each.result;
-      yield chunk([{ index, text: '', logprobs: null, finish_reason: finishReason(each.result) }]);
+      const last = { index, text: '', logprobs: null, finish_reason: finishReason(each.result) };
+      yield chunk([last], undefined, timings());
     } else if (each.type === 'text') yield chunk([choice(index, each.text, each.logprobs)]);
   }
-  if (withUsage) yield chunk([], usageOf(results, n));
+  if (withUsage) yield chunk([], usageOf(results, n), timings());
   yield event('[DONE]');
 }

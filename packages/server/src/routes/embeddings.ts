@@ -1,8 +1,8 @@
-import type { Embedder, Embeddings, EmbedInput } from '@quern/runtime';
+import type { Embedder, Embeddings, EmbedInput, EmbedOptions } from '@quern/runtime';
 import { z } from 'zod';
 import type { Call, ServerContext } from '../context.js';
 import { badField } from '../errors.js';
-import { modelFor } from '../models.js';
+import { modelFor, type NamedModel } from '../models.js';
 import { harmless, modelName, orNull, whole } from '../requests/fields.js';
 import { parse, readJson } from '../requests/parse.js';
 import { namingLongTexts, truncatedTexts, truncationFields, truncationOf } from '../requests/truncation.js';
@@ -12,21 +12,26 @@ const text = z.string().min(1);
 /** Most inputs of a request. */
 const most = 2048;
 
+/** Texts, or token ids. */
+export const inputField = z.union(
+  [
+    text,
+    z.array(text).min(1).max(most),
+    z.array(whole(0)).min(1),
+    z
+      .array(z.array(whole(0)).min(1))
+      .min(1)
+      .max(most),
+  ],
+  { error: `must be a text, token ids, or a list of up to ${most} of either` },
+);
+
+type Input = z.output<typeof inputField>;
+
 const request_ = z.strictObject({
   ...harmless,
   model: modelName,
-  input: z.union(
-    [
-      text,
-      z.array(text).min(1).max(most),
-      z.array(whole(0)).min(1),
-      z
-        .array(z.array(whole(0)).min(1))
-        .min(1)
-        .max(most),
-    ],
-    { error: `must be a text, token ids, or a list of up to ${most} of either` },
-  ),
+  input: inputField,
   encoding_format: orNull(z.enum(['float', 'base64'])),
   dimensions: orNull(whole(1)),
   prompt: orNull(z.string()),
@@ -34,39 +39,69 @@ const request_ = z.strictObject({
 });
 
 /** POST /v1/embeddings */
-export async function embeddings(
-  request: Request,
-  { options }: ServerContext,
-  call: Call,
-): Promise<Response> {
-  const body = parse(request_, await readJson(request), call);
-  const { name, model } = modelFor(options, 'embedding', body.model);
-  if (body.dimensions !== undefined && body.dimensions !== model.dimensions)
-    throw badField('dimensions', `"${name}" has ${model.dimensions} dimensions; they cannot be changed`);
-  const texts = inputsOf(body.input);
-  needInputs(texts, body.prompt, model);
-  const lengths = truncationOf(body, model);
-  const found = model
-    .embed(texts, { ...lengths, signal: call.signal, prompt: body.prompt })
-    .catch(namingLongTexts((index) => (isList(body.input) ? `input.${index}` : 'input')));
+export async function embeddings(request: Request, context: ServerContext, call: Call): Promise<Response> {
+  return openAiEmbeddings(await readJson(request), context, call);
+}
+
+/** The response in OpenAI's form. */
+export async function openAiEmbeddings(json: unknown, context: ServerContext, call: Call): Promise<Response> {
+  const body = parse(request_, json, call);
+  const named = modelFor(context.options, 'embedding', body.model);
+  needDimensions(body.dimensions, named);
+  const lengths = truncationOf(body, named.model);
+  const options = { ...lengths, signal: call.signal, prompt: body.prompt };
+  const found = embedded(context, named, body.input, options, 'input');
   const write = body.encoding_format === 'base64' ? toBase64 : (row: Float32Array) => Array.from(row);
-  const answer = found.then(({ tokens, truncated, ...rows }) => ({
+  const answer = found.then((all) => ({
     object: 'list',
-    data: texts.map((_, index) => ({ object: 'embedding', index, embedding: write(rowOf(rows, index)) })),
-    model: name,
-    usage: { prompt_tokens: tokens, total_tokens: tokens, ...truncatedTexts(lengths, truncated) },
+    data: rowsOf(all).map((row, index) => ({ object: 'embedding', index, embedding: write(row) })),
+    model: named.name,
+    usage: {
+      prompt_tokens: all.tokens,
+      total_tokens: all.tokens,
+      ...truncatedTexts(lengths, all.truncated),
+    },
   }));
   return wholeJson(answer, call);
 }
 
-const rowOf = ({ values, dimensions }: Pick<Embeddings, 'values' | 'dimensions'>, index: number) =>
-  values.subarray(index * dimensions, (index + 1) * dimensions);
+/** @throws ApiError 400 */
+export function needDimensions(wanted: number | undefined, { name, model }: NamedModel<'embedding'>): void {
+  if (wanted === undefined || wanted === model.dimensions) return;
+  throw badField('dimensions', `"${name}" has ${model.dimensions} dimensions; they cannot be changed`);
+}
+
+/**
+ * Embeds, and names the field of a text that is too long.
+ * @param field the field of `input`
+ */
+export async function embedded(
+  { metrics }: ServerContext,
+  { name, model }: NamedModel<'embedding'>,
+  input: Input,
+  options: EmbedOptions,
+  field: string,
+): Promise<Embeddings> {
+  const texts = inputsOf(input);
+  needInputs(texts, options.prompt, model, field);
+  const ended = metrics.embedding.begin(name);
+  const found = await model
+    .embed(texts, options)
+    .catch(namingLongTexts((index) => (isList(input) ? `${field}.${index}` : field)));
+  ended(found.tokens);
+  return found;
+}
+
+/** The embedding of each text. */
+export const rowsOf = ({ values, dimensions }: Embeddings): readonly Float32Array[] =>
+  Array.from({ length: values.length / dimensions }, (_, index) =>
+    values.subarray(index * dimensions, (index + 1) * dimensions),
+  );
 
 /** Whether there are several texts; one may be a list of token ids. */
-const isList = (input: z.output<typeof request_>['input']): boolean =>
-  typeof input !== 'string' && !isIds(input);
+const isList = (input: Input): boolean => typeof input !== 'string' && !isIds(input);
 
-const inputsOf = (input: z.output<typeof request_>['input']): readonly EmbedInput[] =>
+const inputsOf = (input: Input): readonly EmbedInput[] =>
   typeof input === 'string' ? [input] : isIds(input) ? [input] : input;
 
 const isIds = (input: readonly unknown[]): input is readonly number[] => typeof input[0] === 'number';
@@ -75,11 +110,12 @@ function needInputs(
   inputs: readonly EmbedInput[],
   prompt: string | undefined,
   { config: { vocabulary } }: Embedder,
+  field: string,
 ): void {
   const lists = inputs.filter((input) => typeof input !== 'string');
   const wrong = lists.flat().find((id) => id >= vocabulary);
   if (wrong !== undefined)
-    throw badField('input', `there is no token ${wrong}; the vocabulary has ids 0 to ${vocabulary - 1}`);
+    throw badField(field, `there is no token ${wrong}; the vocabulary has ids 0 to ${vocabulary - 1}`);
   if (prompt !== undefined && lists.length > 0)
     throw badField('prompt', 'a prompt is written before texts, not before token ids');
 }

@@ -1,4 +1,4 @@
-import type { Model } from '@quern/runtime';
+import type { Embedder, Model } from '@quern/runtime';
 import type { Context } from 'hono';
 import type { ServerContext } from '../context.js';
 import { generators, kindOf, modelFor, type Offer, type ServedModel, servedName } from '../models.js';
@@ -13,9 +13,35 @@ const describe = (name: string, model: ServedModel) => ({
   created,
   owned_by: 'quern',
   kind: kindOf(model),
-  ...('context' in model && { max_model_len: model.context }),
+  ...contextOf(model),
+  meta: metaOf(model),
   ...('plan' in model && { backend: model.backend, plan: model.plan.ranges }),
 });
+
+/** Most tokens, under the names that clients read: vLLM's, OpenRouter's, Groq's, LM Studio's. */
+function contextOf(model: ServedModel) {
+  const tokens = 'context' in model ? model.context : 'maxTokens' in model ? model.maxTokens : undefined;
+  if (tokens === undefined) return {};
+  return {
+    max_model_len: tokens,
+    context_length: tokens,
+    context_window: tokens,
+    max_context_length: tokens,
+  };
+}
+
+/** Sizes, under llama.cpp's names. */
+function metaOf(model: ServedModel) {
+  if (kindOf(model) === 'speech') return null;
+  const { config } = model as Model | Embedder;
+  return {
+    n_ctx: contextOf(model).max_model_len,
+    n_ctx_train: config.context,
+    n_vocab: config.vocabulary,
+    n_embd: config.width,
+    ...('weightBytes' in model && { size: model.weightBytes }),
+  };
+}
 
 type Description = ReturnType<typeof describe>;
 
