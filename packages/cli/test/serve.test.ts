@@ -149,6 +149,7 @@ test.each([
   [['--alias', 'a=none'], /--alias is 'a=none'; it must be NAME=MODEL, .* models: demo/],
   [['--alias', 'demo'], /--alias is 'demo'; it must be NAME=MODEL, with a new name/],
   [['--alias', 'a', '--alias', 'a=demo'], /--alias gives the name 'a' twice/],
+  [['--metrics-prefix', '1 a'], /--metrics-prefix is 1 a; it must be letters/],
   [['--port', '99999'], /it must be a whole number from 0 to 65535/],
   [['--request-timeout', '9999999'], /it must be a whole number from 1 to 2147483/],
 ])('serve %j is a usage error', async (flags, says) => {
@@ -200,6 +201,48 @@ test('while requests run after SIGTERM, /ready is 503; a second SIGTERM ends at 
   expect(code).toBe(143);
   expect(stderr).toContain('waiting for 1 running requests');
 }, 120_000);
+
+test('keys of a file and of the environment; several addresses; no page; a prefix', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'quern-keys-'));
+  const path = join(folder, 'keys');
+  writeFileSync(path, '# ours\r\n\n  first \nsecond\n');
+  const port = await freePort();
+  const hosts = process.platform === 'darwin' ? ['127.0.0.1'] : ['127.0.0.1', '127.0.0.2'];
+  const flags = ['--port', String(port), ...hosts.flatMap((host) => ['--host', host]), '--no-page'];
+  const server = start(
+    ['serve', 'demo', ...flags, '--api-key-file', path, '--metrics-prefix', 'vllm:', '--no-log'],
+    '',
+    { env: { QUERN_API_KEY: 'third' } },
+  );
+  const urls = hosts.map((host) => `http://${host}:${port}`);
+  for (const url of urls) await untilReady(url);
+  const get = (key: string, at = '/metrics') =>
+    fetch(urls.at(-1) + at, { headers: { authorization: `Bearer ${key}` } });
+  for (const key of ['first', 'second', 'third']) expect((await get(key)).status).toBe(200);
+  for (const key of ['# ours', 'fourth']) expect((await get(key)).status).toBe(401);
+  expect(await (await get('first')).text()).toContain('vllm:num_requests_running');
+  expect((await get('first', '/')).status).toBe(404);
+  server.kill('SIGTERM');
+  const { stderr } = await server.finished;
+  expect(stderr).toContain(`listening on ${urls.join(', ')}`);
+  rmSync(folder, { recursive: true });
+}, 120_000);
+
+test('a key file that is wrong: no word of it is shown', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'quern-keys-'));
+  const path = join(folder, 'keys');
+  writeFileSync(path, '# s3cret\n\n');
+  const of = (file: string) => quern(['serve', 'demo', '--api-key-file', file]);
+  const empty = await of(path);
+  expect([empty.code, empty.stderr]).toEqual([1, expect.stringContaining('the file has no key')]);
+  expect(empty.stderr).not.toContain('s3cret');
+  expect((await of(join(folder, 'none'))).stderr).toContain('there is no such file');
+  expect((await of(folder)).stderr).toMatch(/cannot be read \(EISDIR\)/);
+  const spaced = await quern(['serve', 'demo'], '', { env: { QUERN_API_KEY: ' s3cret' } });
+  expect(spaced.stderr).toMatch(/^error: QUERN_API_KEY must be a key/);
+  expect(spaced.stderr).not.toContain('s3cret');
+  rmSync(folder, { recursive: true });
+});
 
 test('names of models', () => {
   expect(modelName('/models/Qwen3-0.6B.GGUF', {})).toBe('Qwen3-0.6B');

@@ -12,7 +12,7 @@ import { foreignOrigin, isPreflight, isSimplePost, type Origins } from './origin
 export function guardOf(
   options: HandlerOptions,
   origins: Origins,
-  listensOn: string | undefined,
+  listensOn: string | readonly string[] | undefined,
 ): MiddlewareHandler {
   const { apiKeys, allowedHosts, log } = options;
   const isOpen = apiKeys === undefined;

@@ -97,7 +97,7 @@ export function createHandler(options: HandlerOptions): Handler {
  * @param options checked
  * @param listensOn what `serve` listens on
  */
-export function handlerOf(options: HandlerOptions, listensOn?: string): Handler {
+export function handlerOf(options: HandlerOptions, listensOn?: string | readonly string[]): Handler {
   const { models, speculate } = options;
   if (speculate) for (const [, model] of generators(models)) model.needSpeculation(speculate);
   const { storedAnswers = defaults.storedAnswers, storedAnswerBytes = defaults.storedAnswerBytes } = options;
@@ -138,7 +138,12 @@ async function sayId(c: Context, next: Next): Promise<void> {
   if (c.req.path.startsWith('/v1/messages')) c.res.headers.set('request-id', c.get('requestId'));
 }
 
-function appOf(context: ServerContext, calls: Calls, paths: Paths, listensOn: string | undefined): Hono {
+function appOf(
+  context: ServerContext,
+  calls: Calls,
+  paths: Paths,
+  listensOn: string | readonly string[] | undefined,
+): Hono {
   const { options, metrics } = context;
   const access = new Access(options.apiKeys);
   const app = new Hono();

@@ -44,13 +44,13 @@ export class Hosts {
   /** Whether clients reach the server over the network, by any address of this machine. */
   private readonly isPublic: boolean;
 
-  /** @param listensOn name or address that the server listens on; absent: unknown */
-  constructor(allowed: string | readonly string[] = [], listensOn = 'localhost') {
+  /** @param listensOn names or addresses that the server listens on; absent: unknown */
+  constructor(allowed: string | readonly string[] = [], listensOn: string | readonly string[] = 'localhost') {
     const entries = [allowed].flat();
-    const own = normalised(listensOn) ?? '';
+    const own = [listensOn].flat().map((each) => normalised(each) ?? '');
     this.hasAll = entries.includes('*');
-    this.isPublic = isUnspecified(own) || !isLoopback(own);
-    const names = [own, ...entries, ...(this.isPublic ? ownNames() : [])];
+    this.isPublic = own.some((each) => isUnspecified(each) || !isLoopback(each));
+    const names = [...own, ...entries, ...(this.isPublic ? ownNames() : [])];
     this.names = new Set(names.flatMap((each) => normalised(each.replace(/^\./, '')) ?? []));
     this.domains = entries.flatMap((each) => (each.startsWith('.') ? `.${normalised(each.slice(1))}` : []));
   }

@@ -73,8 +73,8 @@ export interface HandlerOptions {
 }
 
 export interface ServeOptions extends HandlerOptions {
-  /** Default 127.0.0.1: only this machine. */
-  readonly host?: string | undefined;
+  /** An address or a list of addresses; 'localhost' is 127.0.0.1 and ::1. Default 127.0.0.1: only this machine. */
+  readonly host?: string | readonly string[] | undefined;
   /** Default 8080; 0: any free port. */
   readonly port?: number | undefined;
   /** Most milliseconds that running requests have when the server closes; default 30 s. */
@@ -161,6 +161,11 @@ const address: Rule<string> = {
   holds: (value): value is string => rules.path.holds(value),
 };
 
+const addresses: Rule<string | readonly string[]> = {
+  ...rules.either(address, rules.listOf('addresses', address, 1)),
+  must: `${address.must}, or a list of these`,
+};
+
 /** What each option must be, and its default. */
 export const handlerSchema = {
   models: { ...models, about: 'the models, by the names that clients use', required: true },
@@ -234,7 +239,11 @@ const drainTime = rules.whole(0, mostMs);
 
 export const serveSchema = {
   ...handlerSchema,
-  host: { ...address, about: 'address to listen on; 0.0.0.0: all', byDefault: defaults.host },
+  host: {
+    ...addresses,
+    about: 'addresses to listen on; 0.0.0.0: all; localhost: 127.0.0.1 and ::1',
+    byDefault: defaults.host,
+  },
   port: {
     ...rules.whole(0, mostPort),
     about: 'port to listen on; 0: any free port',

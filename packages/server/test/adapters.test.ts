@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Model } from '@quern/runtime';
 import type { RunningServer } from '../src/index.js';
+import { AdapterUse } from '../src/metrics.js';
 import { writeDemoAdapter } from './demo-adapter.js';
+import { Gate, gated } from './gated.js';
 import { json, loadDemo, post, serving } from './serving.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'quern-adapters-'));
@@ -84,4 +86,39 @@ test('refusals name the field', async () => {
 
 test('without a folder there are no such routes', async () => {
   expect((await load({ lora_name: 'new', lora_path: 'poet' }, closed)).status).toBe(404);
+});
+
+test('/metrics names the adapters of requests under way', async () => {
+  const gate = new Gate();
+  const held = Object.assign(Object.create(model) as Model, {
+    generate: (...args: Parameters<Model['generate']>) => gated(() => model.generate(...args), gate, 1),
+  });
+  const own = await serving(held);
+  const info = async () => {
+    const text = await (await fetch(`${own.url}/metrics`)).text();
+    return /^quern:lora_requests_info\{model_name="demo",(.*)\} \d+$/m.exec(text)?.[1];
+  };
+  const idle = 'max_lora="1",running_lora_adapters="",waiting_lora_adapters=""';
+  expect(await info()).toBe(idle);
+  const body = { model: 'fixed', prompt: 'Once', max_tokens: 8, ignore_eos: true, stream: true };
+  const response = await post(`${own.url}/v1/completions`, body); // begins with its first token
+  expect(await info()).toBe(idle.replace('running_lora_adapters=""', 'running_lora_adapters="fixed"'));
+  gate.open();
+  await response.text();
+  expect(await info()).toBe(idle);
+  await own.close();
+});
+
+test('an adapter waits until its first token', () => {
+  const use = new AdapterUse();
+  const names = () => [use.names('waiting', ['a', 'b']), use.names('running', ['a', 'b'])];
+  const [one, other] = [use.begin('a'), use.begin('a')];
+  expect(names()).toEqual(['a', '']);
+  one.starts();
+  one.starts();
+  expect(names()).toEqual(['a', 'a']);
+  other.ends();
+  expect(names()).toEqual(['', 'a']);
+  one.ends();
+  expect(names()).toEqual(['', '']);
 });

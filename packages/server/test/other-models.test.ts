@@ -187,6 +187,20 @@ describe('speech', () => {
     expect(translated.text).toBe(text);
   });
 
+  test('/metrics: transcripts, whole and streamed, and their seconds', async () => {
+    const own = await serve({ models: { speech }, port: 0 });
+    const mine = new OpenAI({ baseURL: `${own.url}/v1`, apiKey: 'any', maxRetries: 0 });
+    await mine.audio.transcriptions.create({ ...fixed, file: await file() });
+    const stream = await mine.audio.transcriptions.create({ ...fixed, file: await file(), stream: true });
+    for await (const _ of stream);
+    const text = await (await fetch(`${own.url}/metrics`)).text();
+    const value = (name: string) =>
+      Number(new RegExp(`^quern:speech_${name}\\{[^}]*\\} (.*)$`, 'm').exec(text)?.[1]);
+    expect([value('requests_total'), value('request_latency_seconds_count')]).toEqual([2, 2]);
+    expect(value('audio_seconds_total')).toBeCloseTo(2 * (await expected()).duration);
+    await own.close();
+  });
+
   test('refusals', async () => {
     const noise = await toFile(Buffer.from('no sound'), 'noise.wav');
     const whole = client.audio.transcriptions.create({ ...fixed, file: noise });

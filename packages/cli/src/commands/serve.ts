@@ -9,12 +9,13 @@ import {
   type SpeechModel,
 } from '@quern/runtime';
 import type { RunningServer, ServeOptions } from '@quern/server';
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { type AdapterFlags, adapterPaths, withNamedAdapters } from '../adapters.js';
 import { resolveTemplate, type TemplateFlags, withChatTemplate } from '../chat/template.js';
 import { load } from '../load.js';
 import { type LoadFlags, list, oneBackendOptions, withLoading, withStoredCache } from '../options.js';
 import { namedAliases } from '../serve/aliases.js';
+import { keysIn } from '../serve/key-file.js';
 import { type NamedPath, namedPaths } from '../serve/model-name.js';
 import { wholeOption } from '../serve/whole-option.js';
 import {
@@ -27,11 +28,12 @@ import { interruptible } from '../terminal/interrupt.js';
 import { say } from '../terminal/report.js';
 
 interface ServeFlags extends LoadFlags, TemplateFlags, AdapterFlags, SpeculationFlags {
-  readonly host: string;
+  readonly host?: readonly string[];
   readonly port: number;
   readonly alias?: readonly string[];
   readonly anyModel?: boolean;
   readonly apiKey?: readonly string[];
+  readonly apiKeyFile?: string;
   readonly cors?: readonly string[];
   readonly allowedHosts?: readonly string[];
   readonly sequences: number;
@@ -44,6 +46,8 @@ interface ServeFlags extends LoadFlags, TemplateFlags, AdapterFlags, Speculation
   readonly storedAnswers?: number;
   readonly storedAnswerBytes?: number;
   readonly strict?: boolean;
+  readonly page: boolean;
+  readonly metricsPrefix?: string;
   readonly log: boolean;
 }
 
@@ -52,7 +56,7 @@ type AnyModel = Model | Embedder | SpeechModel;
 async function serve(named: string[], given: ServeFlags, command: Command): Promise<void> {
   needSpeculationFlags(given, command);
   await needServerFlags(given, command);
-  const flags = await resolveTemplate(given, command);
+  const flags = await resolveTemplate({ ...given, ...keysOf(given, command) }, command);
   const paths = namedPaths(named, (message) => command.error(`error: ${message}`));
   if (flags.adapter && paths.length > 1)
     command.error('error: --adapter needs one model: adapters belong to the model they were trained on');
@@ -63,7 +67,7 @@ async function serve(named: string[], given: ServeFlags, command: Command): Prom
       for (const { name, path } of paths) models[name] = await loadAny(path, flags, signal);
       const listening = async (speculate: SpeculateOptions | undefined) => {
         const server = await listen(models, { ...flags, aliases }, speculate, command);
-        say(`${Object.keys(models).join(', ')}: listening on ${server.url}`);
+        say(`${Object.keys(models).join(', ')}: listening on ${server.urls.join(', ')}`);
         await untilStopped(server, signal);
       };
       await withSpeculator(flags, signal, listening, { cache: 'paged', sequences: flags.sequences });
@@ -84,20 +88,38 @@ const aliasesOf = (flags: ServeFlags, paths: readonly NamedPath[], command: Comm
 
 /** Before models load, which may take long. */
 async function needServerFlags(
-  { apiKey, cors = [], allowedHosts = [], adapterFolder }: ServeFlags,
+  { apiKey, cors = [], allowedHosts = [], adapterFolder, metricsPrefix }: ServeFlags,
   command: Command,
 ): Promise<void> {
   const { serveSchema } = await import('@quern/server'); // other commands start without it
   if (apiKey && !serveSchema.apiKeys.holds(apiKey))
-    command.error('error: --api-key must be a key, not empty and without spaces around it');
+    command.error(`error: ${keyFlag(command)} must be a key, not empty and without spaces around it`);
   for (const origin of cors)
     if (!serveSchema.cors.holds(origin))
       command.error(`error: --cors is ${origin}; it must be ${serveSchema.cors.must}`);
   for (const host of allowedHosts)
     if (!serveSchema.allowedHosts.holds(host))
       command.error(`error: --allowed-hosts is ${host}; it must be ${serveSchema.allowedHosts.must}`);
+  if (metricsPrefix !== undefined && !serveSchema.metricsPrefix.holds(metricsPrefix))
+    command.error(
+      `error: --metrics-prefix is ${metricsPrefix}; it must be ${serveSchema.metricsPrefix.must}`,
+    );
   if (adapterFolder !== undefined && !isFolder(adapterFolder))
     command.error(`error: --adapter-folder: there is no folder ${adapterFolder}`);
+}
+
+/** Where the keys came from. */
+const keyFlag = (command: Command): string =>
+  command.getOptionValueSource('apiKey') === 'env' ? keyVariable : '--api-key';
+
+/** Keys of the flags and of the file. Messages never have a line of the file. */
+function keysOf(
+  { apiKey = [], apiKeyFile }: ServeFlags,
+  command: Command,
+): Partial<Pick<ServeFlags, 'apiKey'>> {
+  if (apiKeyFile === undefined) return apiKey.length > 0 ? { apiKey } : {};
+  const keys = keysIn(apiKeyFile, (fault) => command.error(`error: --api-key-file ${apiKeyFile}: ${fault}`));
+  return { apiKey: [...apiKey, ...keys] };
 }
 
 const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
@@ -117,7 +139,8 @@ async function listen(
     return await begin({ ...serverOptions(models, flags), ...(speculate && { speculate }) });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    const { host, port } = flags;
+    const { host: hosts = [usualHost], port } = flags;
+    const host = (error as { address?: string }).address ?? hosts.join(', ');
     if (code === 'EADDRINUSE')
       command.error(`error: port ${port} of ${host} is taken: choose another one with --port, or 0 for any`);
     if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
@@ -143,7 +166,7 @@ async function loadAny(path: string, flags: ServeFlags, signal: AbortSignal): Pr
 
 const serverOptions = (models: Record<string, AnyModel>, flags: ListenFlags): ServeOptions => ({
   models,
-  host: flags.host,
+  ...(flags.host && { host: flags.host }),
   port: flags.port,
   aliases: flags.aliases,
   ...(flags.anyModel && { anyModel: true }),
@@ -158,6 +181,8 @@ const serverOptions = (models: Record<string, AnyModel>, flags: ListenFlags): Se
   ...(flags.storedAnswers !== undefined && { storedAnswers: flags.storedAnswers }),
   ...(flags.storedAnswerBytes !== undefined && { storedAnswerBytes: flags.storedAnswerBytes }),
   ...(flags.strict && { strict: true }),
+  ...(!flags.page && { page: false }),
+  ...(flags.metricsPrefix !== undefined && { metricsPrefix: flags.metricsPrefix }),
   ...(flags.log && { log: (entry) => process.stderr.write(`${JSON.stringify(entry)}\n`) }),
 });
 
@@ -174,6 +199,8 @@ const hostList = (text: string, before: readonly string[] = []): string[] => [
   ...text.split(',').map((host) => host.trim()),
 ];
 
+const usualHost = '127.0.0.1';
+const keyVariable = 'QUERN_API_KEY';
 const mostPort = 65_535;
 /** Of timers: 2^31 − 1 ms. */
 const mostSeconds = 2_147_483;
@@ -182,7 +209,11 @@ export const serveCommand = (): Command =>
   withNamedAdapters(withSpeculation(withChatTemplate(withStoredCache(withLoading(new Command('serve'))))))
     .description('serve models over HTTP, compatible with OpenAI’s API')
     .argument('<model...>', 'path, or name=path: the name that clients use')
-    .option('--host <address>', 'address to listen on; 0.0.0.0: all', '127.0.0.1')
+    .option(
+      '--host <address>',
+      `address to listen on; 0.0.0.0: all; localhost: 127.0.0.1 and ::1; may be repeated (default: ${usualHost})`,
+      list,
+    )
     .addOption(wholeOption('--port <n>', 'port to listen on; 0: any free one', 0, mostPort).default(8080))
     .option(
       '--alias <name=model>',
@@ -190,7 +221,12 @@ export const serveCommand = (): Command =>
       list,
     )
     .option('--any-model', 'unknown names of models mean the first model')
-    .option('--api-key <key>', 'key that clients must send; may be repeated', list)
+    .addOption(
+      new Option('--api-key <key>', 'key that clients must send; may be repeated')
+        .argParser(list)
+        .env(keyVariable),
+    )
+    .option('--api-key-file <path>', 'file of keys, one per line; lines that begin with # are comments')
     .option(
       '--cors-origin, --cors <origin>',
       'origin whose pages may call; *: all; may be repeated (default: pages of this server alone)',
@@ -239,5 +275,7 @@ export const serveCommand = (): Command =>
       ),
     )
     .option('--strict', 'refuse fields that no route reads, rather than ignore them')
+    .option('--no-page', 'no page at /')
+    .option('--metrics-prefix <text>', 'prefix of the names at /metrics (default: quern:)')
     .option('--no-log', 'no line of JSON per request on stderr')
     .action(serve);
