@@ -13,6 +13,7 @@ const calls = {
   SpeculateByLookup: "generate: speculate, kind 'lookup'",
   SpeculateByDraft: "generate: speculate, kind 'draft'",
   ChatOptions: 'model.chat, session.chat',
+  InfillOptions: 'model.infillTokens',
   EmbedderOptions: 'loadEmbedder',
   EmbedOptions: 'embedder.embed, embedder.embedEach',
   TextsOptions: 'embedder.rerank',
