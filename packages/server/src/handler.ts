@@ -171,6 +171,7 @@ function appOf(
   app.get('/slots', (c) => slots(c.req.raw, context));
   app.get('/v1/models/*', (c) => showModel(c, context));
   addOllamaRoutes(app, context);
+  app.get('/models/*', (c) => showModel(c, context));
   const {
     bodyBytes = defaults.bodyBytes,
     audioBytes = defaults.audioBytes,

@@ -215,7 +215,7 @@ describe('fill in the middle', () => {
     const response = await post(server.url + path, body);
     const { error } = await json(response);
     expect([response.status, error.param, error.code]).toEqual([400, 'model', 'no_fim']);
-    expect(error.message).toMatch(/^the vocabulary of "demo" has no tokens for filling in the middle/);
+    expect(error.message).toMatch(/^the vocabulary of demo has no tokens for filling in the middle/);
   });
 
   test('/infill: a wrong type', async () => {

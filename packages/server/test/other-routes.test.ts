@@ -1,8 +1,8 @@
 // Routes without /v1, routes that are refused, what clients read of models, metrics.
-import type { Model } from '@quern/runtime';
+import { describeFile, type Model } from '@quern/runtime';
 import OpenAI from 'openai';
 import { createHandler, type RunningServer } from '../src/index.js';
-import { json, loadDemo, post, serving } from './serving.js';
+import { demo, json, loadDemo, post, serving } from './serving.js';
 
 let model: Model;
 let server: RunningServer;
@@ -43,6 +43,7 @@ test('openai’s client with an address without /v1', async () => {
   const { choices } = await client.chat.completions.create({ ...fixed, messages });
   expect(choices[0]!.message.content).toBeTruthy();
   expect((await client.models.list()).data.map(({ id }) => id)).toEqual(['demo']);
+  expect((await client.models.retrieve('demo')).id).toBe('demo');
 });
 
 test.each([
@@ -68,6 +69,8 @@ test('a path that only begins alike is unknown', async () => {
 
 test('/v1/models: the context under the names that clients read', async () => {
   const { data } = await json(await fetch(`${server.url}/v1/models`));
+  const { tensors } = await describeFile(demo);
+  const counts = tensors.map(({ shape }) => shape.reduce((product, each) => product * each, 1));
   expect(data[0]).toMatchObject({
     ...{ max_model_len: 256, context_length: 256, context_window: 256, max_context_length: 256 },
     meta: {
@@ -75,7 +78,8 @@ test('/v1/models: the context under the names that clients read', async () => {
       n_ctx_train: model.config.context,
       n_vocab: 2048,
       n_embd: model.config.width,
-      size: model.weightBytes,
+      n_params: counts.reduce((sum, each) => sum + each),
+      size: tensors.reduce((sum, { byteLength }) => sum + byteLength, 0),
     },
   });
 });

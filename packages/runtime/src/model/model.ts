@@ -29,8 +29,8 @@ import type { DecodeOptions, EncodeOptions, Tokenizer } from '../tokenizer/index
 import { whileLive } from '../while-live.js';
 import type { Adapters, LoadedAdapter } from './adapters.js';
 import { type ChatModel, chatSource, chosenTools } from './chat-source.js';
-import type { LoadedFile } from './loaded-file.js';
 import { type InfillOptions, infillPrompt } from './infill-prompt.js';
+import type { LoadedFile } from './loaded-file.js';
 import { type LogitsOptions, logitsSchema } from './logits-options.js';
 import {
   type ChatTextOptions,
@@ -389,11 +389,8 @@ export class Model {
   draftFor(target: DraftTarget): DraftSource {
     this.needLive();
     needSameVocabulary(this, target);
-    return {
-      engine: this.parts.engine,
-      context: this.context,
-      cost: this.weightBytes / target.weightBytes,
-    };
+    const { engine } = this.parts;
+    return { engine, context: this.context, cost: this.weightBytes / target.weightBytes };
   }
 
   private readonly needLive = (): void => {

@@ -12,14 +12,27 @@ const only = (name: string, ...neutral: readonly unknown[]) =>
     })
     .optional();
 
+const anything = z.unknown().optional();
+
 /** Fields that change nothing here: settings of what is off, and of llama.cpp's slots. */
-const unused = Object.fromEntries(
-  [
-    ...['dynatemp_exponent', 'dry_base', 'dry_allowed_length', 'dry_penalty_last_n', 'dry_sequence_breakers'],
-    ...['xtc_threshold', 'mirostat_tau', 'mirostat_eta', 'n_keep', 'n_discard', 'n_cache_reuse'],
-    ...['id_slot', 'timings_per_token', 'return_progress', 'sse_ping_interval', 'api_key'],
-  ].map((name) => [name, z.unknown().optional()]),
-);
+const unused = {
+  dynatemp_exponent: anything,
+  dry_base: anything,
+  dry_allowed_length: anything,
+  dry_penalty_last_n: anything,
+  dry_sequence_breakers: anything,
+  xtc_threshold: anything,
+  mirostat_tau: anything,
+  mirostat_eta: anything,
+  n_keep: anything,
+  n_discard: anything,
+  n_cache_reuse: anything,
+  id_slot: anything,
+  timings_per_token: anything,
+  return_progress: anything,
+  sse_ping_interval: anything,
+  api_key: anything,
+};
 
 const text = z.strictObject({
   prompt_string: z.string(),

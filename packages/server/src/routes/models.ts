@@ -33,13 +33,14 @@ function contextOf(model: ServedModel) {
 /** Sizes, under llama.cpp's names. */
 function metaOf(model: ServedModel) {
   if (kindOf(model) === 'speech') return null;
-  const { config } = model as Model | Embedder;
+  const { config, file } = model as Model | Embedder;
   return {
     n_ctx: contextOf(model).max_model_len,
     n_ctx_train: config.context,
     n_vocab: config.vocabulary,
     n_embd: config.width,
-    ...('weightBytes' in model && { size: model.weightBytes }),
+    n_params: file.parameters,
+    size: file.byteLength,
   };
 }
 
@@ -94,10 +95,10 @@ function decoded(text: string): string {
   }
 }
 
-/** GET /v1/models/:name */
+/** GET /v1/models/:name, /models/:name */
 export function showModel({ req }: Context, { options }: ServerContext): Response {
   const { models, aliases } = options;
-  const name = servedName(models, decoded(req.path.slice('/v1/models/'.length)));
+  const name = servedName(models, decoded(req.path.replace(/^(\/v1)?\/models\//, '')));
   const found = namedBy(options).find(({ id }) => id === name);
   if (!found) modelFor({ models, aliases }, 'generation', name); // throws 404
   return Response.json(isAnthropic(req.raw) ? anthropicModel(found!) : found);
