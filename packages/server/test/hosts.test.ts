@@ -111,7 +111,7 @@ test('every route is refused, and the message says what allows it', async () => 
     {
       type: 'error',
       error: { type: 'permission_error', message: expect.stringContaining('--allowed-hosts') },
-      request_id: null,
+      request_id: expect.stringMatching(/^[\w-]{36}$/),
     },
   ]);
 });

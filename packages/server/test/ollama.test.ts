@@ -400,7 +400,10 @@ describe('wrong types', () => {
 test('errors of routes have Ollama’s form', async () => {
   expect(await refused('/api/nothing', {})).toBe('404 there is no /api/nothing here');
   const response = await fetch(`${server.url}/api/chat`);
-  expect([response.status, await json(response)]).toEqual([405, { error: '/api/chat has no GET' }]);
+  expect([response.status, await json(response)]).toEqual([
+    405,
+    { error: '/api/chat has no GET: send POST' },
+  ]);
   expect(
     await refused('/api/chat', { model: 'demo', messages: [{ role: 'user', content: 'a '.repeat(999) }] }),
   ).toMatch(/^400 .*too many for the context of 256/);
