@@ -103,7 +103,7 @@ export class RowChoice {
     const sequences = this.decodingSequences(decoding);
     const chosen: ChosenRows[] = [];
     let rows = 0;
-    for (const member of inOrder(decoding)) {
+    for (const member of inOrder(decoding, this.callers > 1)) {
       if (rows >= sequences) break;
       const { outputs } = member;
       const isFirst = chosen.length === 0;
@@ -233,10 +233,10 @@ export const rowsOf = (chosen: readonly ChosenRows[]): number =>
 const isAdapted = ({ lease }: Member): boolean => lease.adapters.length > 0;
 
 /** Higher priorities first; equal ones from each caller in turn, in the order of their requests. */
-function inOrder(members: readonly Member[]): readonly Member[] {
-  const places = placesOf(members);
+function inOrder(members: readonly Member[], isShared: boolean): readonly Member[] {
   const priority = members[0]?.lease.priority;
-  if (members.every(({ lease }, i) => lease.priority === priority && places[i] === 0)) return members;
+  if (!isShared && members.every(({ lease }) => lease.priority === priority)) return members;
+  const places = isShared ? placesOf(members) : members.map(() => 0);
   return members
     .map((member, i) => ({ member, place: places[i]! }))
     .sort((a, b) => b.member.lease.priority - a.member.lease.priority || a.place - b.place)
