@@ -35,7 +35,13 @@ export function needsOf(members: readonly Holder[]): Needs {
   return needs;
 }
 
-/** Divides tokens among callers: equal shares, and what one does not need for the others (max-min fairness). */
+/** A caller that needs less than there is may take this part of it: it is done soon. */
+const mostOfShort = 0.75;
+
+/**
+ * Divides tokens among callers, the fewest needs first: equal shares; up to three quarters for one that needs less than there is. What
+ * one does not need is for the others.
+ */
 export class Shares {
   private readonly left = new Map<unknown, number>();
   private readonly taken = new Set<unknown>();
@@ -44,7 +50,10 @@ export class Shares {
     const byNeed = [...needs].sort(([, a], [, b]) => a - b);
     let rest = total;
     for (const [i, [caller, need]] of byNeed.entries()) {
-      const share = Math.min(need, Math.ceil(rest / (byNeed.length - i)));
+      const others = byNeed.length - i - 1;
+      const equal = Math.ceil(rest / (others + 1));
+      const most = need <= total && others > 0 ? Math.max(equal, Math.floor(mostOfShort * rest)) : equal;
+      const share = Math.min(need, most);
       this.left.set(caller, share);
       rest -= share;
     }

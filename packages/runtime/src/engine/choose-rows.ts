@@ -126,7 +126,10 @@ export class RowChoice {
 
   /** Callers that share the steps, those that did a moment ago included; 1 where no calls have groups. */
   private countCallers(members: readonly Member[], now: number): number {
-    if (!this.room.hasGroups) return 1;
+    if (!this.room.hasGroups) {
+      this.sharedAt = now; // a group that comes next is not alone
+      return 1;
+    }
     const callers = callersOf(members);
     if (callers > 1) this.sharedAt = now;
     return now - this.sharedAt < recentMs ? Math.max(2, callers) : callers;

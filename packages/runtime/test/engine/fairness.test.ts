@@ -141,7 +141,7 @@ describe.each(Object.entries({ cpu, gpu }))('on a %s', (_, device) => {
     expect(total / (await quiet(device, texts))).toBeLessThanOrEqual(2.5);
   });
 
-  test('two requests of many texts get the same share', async () => {
+  test('two requests of many texts get nearly the same share', async () => {
     const { text, run, warm } = simulation(device);
     await warm();
     const [first, second] = ['first', 'second'].map((group) =>
@@ -149,6 +149,6 @@ describe.each(Object.entries({ cpu, gpu }))('on a %s', (_, device) => {
     );
     await run([first!, second!]);
     const [a, b] = (await Promise.all([first!, second!])).map((times) => Math.max(...times));
-    expect(Math.abs(a! - b!) / Math.max(a!, b!)).toBeLessThan(0.1);
+    expect(Math.abs(a! - b!) / Math.max(a!, b!)).toBeLessThan(0.15);
   });
 });
