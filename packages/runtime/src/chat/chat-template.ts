@@ -61,8 +61,8 @@ export const renderSchema = {
   },
   onNotice: {
     ...rules.callback,
-    about: 'receives notices of messages that the template does not take as they are',
-    absent: 'a warning of the process, once',
+    about: 'called with notices about this call',
+    absent: "the model's listener, else process warnings",
   },
   now: {
     must: 'a valid Date',

@@ -60,7 +60,7 @@ export function chatSource<Value, Text extends string>(
     ...(calls ? marksOf(calls) : []),
     ...(thinking ? thinkingMarks : []),
   ]);
-  const encode = encodeOptions(template, options, tools);
+  const encode = { ...encodeOptions(template, options, tools), onNotice: options.onNotice ?? onNotice };
 
   const begin = async (
     messages: readonly ChatMessage[],
