@@ -1,3 +1,4 @@
+import { onAbort } from '@quern/core';
 import { ApiError, shutsDown } from './errors.js';
 
 const tooLarge = (most: number): ApiError =>
@@ -37,22 +38,31 @@ export async function withBody(request: Request, limits: BodyLimits): Promise<Re
 async function read(body: ReadableStream<Uint8Array>, limits: BodyLimits): Promise<Uint8Array<ArrayBuffer>> {
   const reader = body.getReader();
   const watch = new Watch(limits);
-  const next = () => Promise.race([reader.read().catch(gone), watch.failed]);
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
   try {
-    for (let { value } = await next(); value; { value } = await next()) {
-      bytes += value.length;
-      if (bytes > limits.most) throw tooLarge(limits.most);
-      chunks.push(value);
-      watch.progress();
-    }
-    return Buffer.concat(chunks);
+    // one race per body: each race leaves a reaction on `failed`
+    return await Promise.race([readAll(reader, limits.most, watch), watch.failed]);
   } catch (error) {
     reader.cancel().catch(() => {});
     throw error;
   } finally {
     watch.end();
+  }
+}
+
+async function readAll(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  most: number,
+  watch: Watch,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for (;;) {
+    const { value } = await reader.read().catch(gone);
+    if (!value) return Buffer.concat(chunks);
+    bytes += value.length;
+    if (bytes > most) throw tooLarge(most);
+    chunks.push(value);
+    watch.progress();
   }
 }
 
@@ -65,17 +75,18 @@ class Watch {
   readonly failed: Promise<never>;
   private fail!: (error: ApiError) => void;
   private readonly timer: NodeJS.Timeout;
+  private stopListening = (): void => {};
 
-  constructor(private readonly limits: BodyLimits) {
-    const { ms, closing } = limits;
+  constructor({ ms, closing }: BodyLimits) {
     this.failed = new Promise((_, reject) => {
       this.fail = reject;
     });
     this.failed.catch(() => {}); // it may fail while nobody waits
     const message = `nothing of the body came for ${ms} ms: send the request again`;
     this.timer = setTimeout(() => this.fail(new ApiError(408, message, null, 'body_timeout')), ms);
-    closing.addEventListener('abort', this.close);
-    if (closing.aborted) this.close();
+    const close = () => this.fail(shutsDown());
+    if (closing.aborted) close();
+    else this.stopListening = onAbort(closing, close);
   }
 
   progress(): void {
@@ -84,8 +95,6 @@ class Watch {
 
   end(): void {
     clearTimeout(this.timer);
-    this.limits.closing.removeEventListener('abort', this.close);
+    this.stopListening();
   }
-
-  private readonly close = (): void => this.fail(shutsDown());
 }

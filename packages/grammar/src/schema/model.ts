@@ -17,7 +17,7 @@ const MAX_DEPTH = 100;
 
 type ModelOptions = Pick<SchemaOptions, 'unknownFormats'>;
 
-/** A value is required within so many others that those within it are to be decided first. */
+/** A required value is nested too deeply: the values inside it must be decided first. */
 class TooDeep extends GrammarError {
   constructor(readonly ids: Conjunction) {
     super('TOO_COMPLEX', '/', `schemas require each other in a cycle of more than ${MAX_DEPTH}; shorten it`);

@@ -94,7 +94,7 @@ export class Room {
 
   /**
    * Gives a lease its first blocks, if there is room for all its tokens and the next one; each running call that does not
-   * make way for it may need a block meanwhile. 'later': another call computes the same beginning now, or it is being restored.
+   * make way for it may need a block meanwhile. 'later': another call computes the same prefix now, or it is being restored.
    */
   begin(lease: Lease): 'started' | 'full' | 'later' {
     if (this.prefixes.isPreparing(lease)) return 'later';

@@ -95,7 +95,7 @@ const webSearchResult = z.strictObject({
   ...cached,
 });
 
-/** Calls of tools that Anthropic's servers ran, their results, and thoughts that only these servers can read. */
+/** Tool calls that Anthropic's servers ran, their results, and reasoning that only those servers can read. */
 const foreign = z.looseObject({
   type: z.enum([
     'redacted_thinking',

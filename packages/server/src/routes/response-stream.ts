@@ -71,8 +71,8 @@ export class ResponseStream {
 
   private added({ block, text, logprobs }: Extract<BlockEvent, { type: 'delta' }>): Named[] {
     if (this.isCustom(block)) return []; // its text is inside of JSON
-    const noted = block.kind === 'text' && { logprobs: textPartLogprobs(this.of.model, logprobs) };
-    return [[`response.${names[block.kind]}.delta`, { ...this.place(block), delta: text, ...noted }]];
+    const withLogprobs = block.kind === 'text' && { logprobs: textPartLogprobs(this.of.model, logprobs) };
+    return [[`response.${names[block.kind]}.delta`, { ...this.place(block), delta: text, ...withLogprobs }]];
   }
 
   private closed(block: Block, isCut: boolean): Named[] {
@@ -97,9 +97,9 @@ export class ResponseStream {
   private closedText(block: Block): Named[] {
     const place = this.place(block);
     const part = partOf(this.of, block);
-    const noted = part.type === 'output_text' && { logprobs: part.logprobs };
+    const withLogprobs = part.type === 'output_text' && { logprobs: part.logprobs };
     return [
-      [`response.${names[block.kind]}.done`, { ...place, text: block.text, ...noted }],
+      [`response.${names[block.kind]}.done`, { ...place, text: block.text, ...withLogprobs }],
       ['response.content_part.done', { ...place, part }],
     ];
   }
