@@ -25,13 +25,15 @@ export interface PlannedMemory {
 export interface BackendPlan {
   /** In layer order, without gaps. One range if one backend computes the model. */
   readonly ranges: readonly PlannedRange[];
-  /** Tokens of context the plan can hold. */
+  /** Most tokens of one sequence. */
   readonly context: number;
+  /** Tokens the cache can hold, of all sequences together. At least `context`. */
+  readonly room: number;
   readonly cacheDtype: KvDtype;
   /** Sum over all ranges. */
   readonly memory: PlannedMemory;
   /** Estimated from the measured profile: bytes read and operations per token. */
   readonly estimate: { readonly prefillTokensPerSecond: number; readonly decodeTokensPerSecond: number };
-  /** One sentence per choice and per rejection. */
+  /** One sentence per choice and per rejection; the last one is about the context. */
   readonly reasons: readonly string[];
 }

@@ -142,7 +142,7 @@ export { planModel } from './model/plan-model.js';
 export { Session } from './model/session.js';
 export type { SignalOptions } from './model/signal-options.js';
 export { optionSchemas } from './options/option-schemas.js';
-export { defaultContext, planBackends } from './planner/plan-backends.js';
+export { planBackends } from './planner/plan-backends.js';
 export type { PlanRequest } from './planner/plan-request.js';
 export { type PlannedModel, type PlannerDevice, plannerDevice } from './planner/planner-device.js';
 export { type QuantizeModelOptions, quantizeModel } from './quantize/quantize-model.js';

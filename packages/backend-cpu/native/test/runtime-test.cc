@@ -254,6 +254,26 @@ void short_texts_take_few_pages() {
   check.same<long>(std::count_if(resident.begin(), resident.end(), [](unsigned char state) { return state & 1; }), 4, "pages");
 }
 
+void promised_memory_is_not_free() {
+  Check check("memory that is held counts as used before it is written");
+  constexpr uint64_t bytes = 512 << 20, other = 128 << 20; // `other`: what the rest of the machine may take or free meanwhile
+  const uint64_t held = reserved_bytes(), before = memory_state().available, written = written_bytes();
+  {
+    Pages cache(bytes);
+    check.same(reserved_bytes() - held, bytes, "bytes held");
+    const uint64_t unwritten = bytes - std::min(bytes, written);
+    check.that(memory_state().available < before - unwritten + other, "unwritten memory is free");
+    memset(cache.data(), 1, bytes);
+    check.that(written_bytes() >= written + bytes / 2, "bytes written");
+    Pages moved = std::move(cache);
+    check.same(reserved_bytes() - held, bytes, "bytes held, moved");
+    PagePool pool;
+    const auto block = pool.take(5000);
+    check.same(reserved_bytes() - held, bytes + 8192, "bytes of a pool");
+  }
+  check.same(reserved_bytes(), held, "bytes held, dropped");
+}
+
 // Pages of [block, block + bytes) that lie in memory.
 int64_t pages_in_memory(uint8_t* block, uint64_t bytes) {
   std::vector<unsigned char> here((bytes + 4095) / 4096);
@@ -852,6 +872,7 @@ int main() {
   tasks_run_in_order();
   handles_may_be_used_from_any_thread();
   short_texts_take_few_pages();
+  promised_memory_is_not_free();
   blocks_belong_to_their_owners();
   files_are_mapped_once();
   what_is_no_file_is_refused();

@@ -64,7 +64,11 @@ async function serve(named: string[], given: ServeFlags, command: Command): Prom
   const models: Record<string, AnyModel> = {};
   try {
     await interruptible(async (signal) => {
-      for (const { name, path } of paths) models[name] = await loadAny(path, flags, signal);
+      for (const { name, path } of paths) {
+        const model = await loadAny(path, flags, signal);
+        models[name] = model;
+        if (model instanceof Model) say(`${name}: ${model.plan.reasons.at(-1)}`);
+      }
       const listening = async (speculate: SpeculateOptions | undefined) => {
         const server = await listen(models, { ...flags, aliases }, speculate, command);
         say(`${Object.keys(models).join(', ')}: listening on ${server.urls.join(', ')}`);
@@ -237,7 +241,9 @@ export const serveCommand = (): Command =>
       'names by which browsers may reach the server, as quern.example; *: any; may be repeated (default: those of this machine)',
       hostList,
     )
-    .addOption(wholeOption('--sequences <n>', 'room in the cache, in contexts', 1).default(8))
+    .addOption(
+      wholeOption('--sequences <n>', 'room in the cache, in contexts, as far as memory allows', 1).default(8),
+    )
     .addOption(wholeOption('--max-queue <n>', 'most requests that wait for room; more get status 429', 0))
     .addOption(wholeOption('--request-timeout <s>', 'most seconds of a request', 1, mostSeconds))
     .addOption(

@@ -11,9 +11,11 @@
 
 #include "quern/cgroup.h"
 #include "quern/cores.h"
+#include "quern/pages.h"
 
 #if defined(__linux__)
 #include <sched.h>
+#include <unistd.h>
 #elif defined(__APPLE__)
 #include <mach/mach.h>
 #include <sys/sysctl.h>
@@ -54,6 +56,38 @@ int default_threads() {
 
 #if defined(__APPLE__)
 
+uint64_t written_bytes() {
+  task_vm_info_data_t info{};
+  mach_msg_type_number_t count = TASK_VM_INFO_COUNT;
+  const auto result = task_info(mach_task_self(), TASK_VM_INFO, reinterpret_cast<task_info_t>(&info), &count);
+  return result == KERN_SUCCESS ? info.phys_footprint : std::numeric_limits<uint64_t>::max();
+}
+
+#else
+
+uint64_t written_bytes() {
+  std::ifstream in("/proc/self/statm");
+  uint64_t size, resident, shared; // pages; `shared`: of files
+  if (!(in >> size >> resident >> shared)) return std::numeric_limits<uint64_t>::max();
+  return (resident - std::min(resident, shared)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+#endif
+
+// Bytes that this process holds and has not written yet, without what the rest of the process takes.
+static uint64_t unwritten_bytes() {
+  const uint64_t held = reserved_bytes();
+  return held - std::min(held, written_bytes());
+}
+
+// `state` without memory that is promised already: a cache fills while texts grow.
+static MemoryState without_promised(MemoryState state) {
+  state.available -= std::min(state.available, unwritten_bytes());
+  return state;
+}
+
+#if defined(__APPLE__)
+
 // Free pages, and those that the system takes back without writing them.
 static uint64_t available_bytes(uint64_t otherwise) {
   vm_statistics64_data_t pages{};
@@ -67,7 +101,7 @@ MemoryState memory_state() {
   uint64_t total = 0;
   size_t size = sizeof total;
   if (sysctlbyname("hw.memsize", &total, &size, nullptr, 0) != 0) total = std::numeric_limits<uint64_t>::max();
-  return {total, available_bytes(total)};
+  return without_promised({total, available_bytes(total)});
 }
 
 #else
@@ -85,7 +119,8 @@ static uint64_t meminfo(const std::string& key) {
 
 MemoryState memory_state() {
   const MemoryLimit group = cgroup_memory();
-  return {std::min(meminfo("MemTotal"), group.total), std::min(meminfo("MemAvailable"), group.available)};
+  return without_promised(
+      {std::min(meminfo("MemTotal"), group.total), std::min(meminfo("MemAvailable"), group.available)});
 }
 
 #endif

@@ -10,8 +10,11 @@ int default_threads();
 
 struct MemoryState {
   uint64_t total;     // bytes of the machine, or the limit of a control group
-  uint64_t available; // bytes available without swapping or being killed
+  uint64_t available; // bytes available without swapping or being killed, nor promised to this process
 };
 MemoryState memory_state();
+
+// Bytes of this process in memory, without files. All ones if unknown.
+uint64_t written_bytes();
 
 } // namespace quern

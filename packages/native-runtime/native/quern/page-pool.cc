@@ -59,7 +59,7 @@ std::shared_ptr<uint8_t> PagePool::take(uint64_t bytes) {
     block = slab->take(taken);
     if (taken < Slab::usual_bytes) slab_ = slab;
   }
-  return {block, [slab, taken](uint8_t* data) { give_back(data, taken); }};
+  return {block, [slab, taken, reserved = std::make_shared<Reserved>(taken)](uint8_t* data) { give_back(data, taken); }};
 }
 
 } // namespace quern

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <mutex>
 
@@ -60,6 +61,12 @@ void fail_refused(uint64_t bytes) {
        static_cast<unsigned long long>(bytes));
 }
 
+static std::atomic<uint64_t> reserved{0};
+
+uint64_t reserved_bytes() { return reserved.load(std::memory_order_relaxed); }
+Reserved::Reserved(uint64_t bytes) : bytes_(bytes) { reserved.fetch_add(bytes, std::memory_order_relaxed); }
+Reserved::~Reserved() { reserved.fetch_sub(bytes_, std::memory_order_relaxed); }
+
 // Hints: an error changes nothing.
 static void advise([[maybe_unused]] uint8_t* data, [[maybe_unused]] uint64_t bytes, [[maybe_unused]] Filled filled) {
 #if defined(MADV_HUGEPAGE)
@@ -92,6 +99,7 @@ Pages::Pages(uint64_t bytes, Filled filled) {
   data_ = bytes < huge_page ? map(bytes) : map_aligned(bytes);
   if (!data_) fail_refused(bytes);
   bytes_ = bytes;
+  reserved_ = Reserved(bytes);
   advise(data_, bytes_, filled);
 }
 

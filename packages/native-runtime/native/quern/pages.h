@@ -15,16 +15,36 @@ enum class Filled { at_once, from_the_start };
 void need_available(uint64_t bytes);
 [[noreturn]] void fail_refused(uint64_t bytes); // the system refused the mapping
 
+// Bytes that this process holds, written or not: the system counts only written pages as used.
+uint64_t reserved_bytes();
+
+// Counts bytes as reserved as long as it lives.
+class Reserved {
+ public:
+  Reserved() = default;
+  explicit Reserved(uint64_t bytes);
+  ~Reserved();
+  Reserved(Reserved&& other) noexcept : bytes_(std::exchange(other.bytes_, 0)) {}
+  Reserved& operator=(Reserved&& other) noexcept {
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+
+ private:
+  uint64_t bytes_ = 0;
+};
+
 class Pages {
  public:
   Pages() = default;
   // Throws OUT_OF_MEMORY.
   explicit Pages(uint64_t bytes, Filled filled = Filled::at_once);
   ~Pages();
-  Pages(Pages&& other) noexcept : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  Pages(Pages&& other) noexcept { *this = std::move(other); }
   Pages& operator=(Pages&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(bytes_, other.bytes_);
+    std::swap(reserved_, other.reserved_);
     return *this;
   }
 
@@ -34,6 +54,7 @@ class Pages {
  private:
   uint8_t* data_ = nullptr;
   uint64_t bytes_ = 0;
+  Reserved reserved_;
 };
 
 } // namespace quern

@@ -2,13 +2,14 @@ import { type Backend, type BackendPlan, needKvDtype } from '@quern/core';
 import { describeModel, type ModelFile, type PartPlace } from '@quern/models';
 import { RuntimeError } from '../error.js';
 import { giveNotice } from '../notice.js';
+import { neededRoom } from '../planner/default-room.js';
 import { bytesOf, fitPart } from '../planner/part-fit.js';
-import { planBackends, wantedContext } from '../planner/plan-backends.js';
+import { planBackends } from '../planner/plan-backends.js';
 import type { PlanRequest } from '../planner/plan-request.js';
 import { type PlannerDevice, plannerDevice } from '../planner/planner-device.js';
 import { rehearseSteps } from '../planner/rehearse-steps.js';
 import { type Allowed, allowed, passedOver } from './choose-backend.js';
-import type { BackendChoice, ResolvedLoadOptions } from './load-options.js';
+import { type BackendChoice, isPaged, type ResolvedLoadOptions } from './load-options.js';
 import { parseSplit } from './parse-split.js';
 
 /** The backends of a model, and its plan. */
@@ -158,11 +159,11 @@ async function plannedDevice(
   return { ...device, steps: await rehearseSteps(backend, file, sizes) };
 }
 
-/** Bytes of all layers on one device. */
+/** Bytes of all layers on one device, with the cache that is worth the last free memory. */
 function estimatedBytes(file: ModelFile, device: PlannerDevice, request: PlanRequest): number {
   const model = { architecture: file.architecture.name, config: file.config };
   const whole = fitPart(model, { device, from: 0, to: file.config.layers }, request);
-  return bytesOf(whole, wantedContext(model, request));
+  return bytesOf(whole, neededRoom(model, request));
 }
 
 async function planOn(
@@ -186,14 +187,15 @@ async function planOn(
   return { places, plan: { ...plan, reasons: [...missing, ...plan.reasons] } };
 }
 
-const planRequest = (
-  { split, context, cacheDtype, sequences, prefillChunk }: ResolvedLoadOptions,
-  choices: readonly BackendChoice[],
-): PlanRequest => ({
-  named: choices[0] !== 'auto',
-  ...(split !== undefined && { ranges: parseSplit(split) }),
-  ...(context !== undefined && { context }),
-  cacheDtype,
-  sequences,
-  prefillChunk,
-});
+const planRequest = (options: ResolvedLoadOptions, choices: readonly BackendChoice[]): PlanRequest => {
+  const { split, context, cacheDtype, sequences, prefillChunk } = options;
+  return {
+    named: choices[0] !== 'auto',
+    ...(split !== undefined && { ranges: parseSplit(split) }),
+    ...(context !== undefined && { context }),
+    cacheDtype,
+    sequences,
+    prefillChunk,
+    shared: isPaged(options),
+  };
+};

@@ -39,7 +39,10 @@ export interface LoadOptions {
    * An instance has its precision from its `createBackend`.
    */
   readonly precision?: Precision | undefined;
-  /** Tokens of context. Default: min(context of training, what memory allows, 4096). */
+  /**
+   * Tokens of context. Default: the context of training, as far as half of the memory holds it that the weights leave;
+   * 4096 as far as all of this memory holds them. LongRoPE: the context of the factors for short texts.
+   */
   readonly context?: number | undefined;
   /**
    * Element type of cached keys and values; default 'f16'. 'bf16', 'int8' and 'fp8': only where the backend supports them
@@ -70,7 +73,7 @@ export interface LoadOptions {
   /**
    * Number of sequences with the whole context that the cache holds; default 1. Concurrent generations decode together.
    * Further generations wait, first come, first served. A paged cache counts tokens: several short sequences share the
-   * room of a long one.
+   * room of a long one. Its default context may be the whole room: `plan.room`.
    */
   readonly sequences?: number | undefined;
   /**
@@ -178,7 +181,7 @@ export const loadSchema = {
   context: {
     ...rules.whole(1),
     about: 'tokens of context',
-    absent: 'min(context of training, what memory allows, 4096)',
+    absent: 'the context of training, as far as half of the free memory holds it',
   },
   cacheDtype: {
     ...rules.oneOf(Object.keys(kvElements) as KvDtype[]),
@@ -275,6 +278,10 @@ export function resolveLoadOptions(what: string, options: LoadOptions): Resolved
   needCopyOptions(what, options);
   return withDefaults(options, loadSchema);
 }
+
+/** Whether the cache has small blocks, which its sequences share. */
+export const isPaged = (options: LoadOptions): boolean =>
+  (options.cache ?? (keepsCopies(options) ? 'paged' : 'contiguous')) === 'paged';
 
 /** Whether copies of blocks are kept. */
 export const keepsCopies = ({ cacheDir, cacheMemory }: LoadOptions): boolean =>

@@ -7,7 +7,7 @@ import {
   need,
 } from '@quern/core';
 import type { DecoderConfig, PartPlace } from '@quern/models';
-import { keepsCopies, type ResolvedLoadOptions } from './load-options.js';
+import { isPaged, type ResolvedLoadOptions } from './load-options.js';
 
 /** Default tokens per block. */
 const usualBlockSize = 16;
@@ -19,17 +19,18 @@ const usualBlockSize = 16;
 export function openCache(
   places: readonly PartPlace[],
   config: DecoderConfig,
-  { context }: BackendPlan,
+  { context, room }: Pick<BackendPlan, 'context' | 'room'>,
   loading: ResolvedLoadOptions,
 ): KvCache {
   const { cacheDtype, sequences, blockSize } = loading;
-  const cache = loading.cache ?? (keepsCopies(loading) ? 'paged' : 'contiguous');
   const { layers, kvHeads, headDim } = config;
   const options: KvCacheOptions = { layers, kvHeads, headDim, dtype: cacheDtype, context };
   const backends = places.flatMap(({ backend, from, to }) => new Array<Backend>(to - from).fill(backend));
-  if (cache === 'contiguous') return contiguousKvCache(backends, { ...options, sequences });
+  if (!isPaged(loading)) return contiguousKvCache(backends, { ...options, sequences });
   const size = chooseBlockSize(places, blockSize);
-  return KvCache.allocate(backends, options, Math.ceil(context / size) * sequences, size);
+  const contexts = Math.floor(room / context);
+  const blocks = Math.ceil(context / size) * contexts + Math.ceil((room % context) / size);
+  return KvCache.allocate(backends, options, blocks, size);
 }
 
 /**

@@ -29,19 +29,27 @@ export function freeTogether(devices: readonly PlannerDevice[]): number {
   return apart.reduce((sum, { freeMemory }) => sum + freeMemory, Math.max(0, ...onHost));
 }
 
-/** Bytes of the parts in host memory, at a context. */
-export const hostBytesOf = (parts: readonly PartFit[], context: number): number =>
-  parts.reduce((sum, part) => sum + (isOnHost(part.device) ? bytesOf(part, context) : 0), 0);
+/** Bytes of the parts in host memory, with `room` tokens in the cache. */
+export const hostBytesOf = (parts: readonly PartFit[], room: number): number =>
+  parts.reduce((sum, part) => sum + (isOnHost(part.device) ? bytesOf(part, room) : 0), 0);
+
+/** Most tokens in the cache of these parts; negative where even the weights do not fit. */
+export function largestRoomOf(parts: readonly PartFit[]): number {
+  const perToken = hostBytesOf(parts, 1) - hostBytesOf(parts, 0);
+  const left = hostMemory(parts.map(({ device }) => device)) - hostBytesOf(parts, 0);
+  const onHost = perToken === 0 ? Number.POSITIVE_INFINITY : Math.floor(left / perToken);
+  return Math.min(onHost, ...parts.map(({ largestRoom }) => largestRoom));
+}
 
 /**
  * The split with the least time per token: the layers of each device (≥ 1), in the order of the devices, where every
- * part has memory for `context` tokens. Undefined where no such split exists.
+ * part has memory for `room` tokens in the cache. Undefined where no such split exists.
  */
 export function fastestSplit(
   model: PlannedModel,
   devices: readonly PlannerDevice[],
   request: PlanRequest,
-  context: number,
+  room: number,
 ): readonly PartFit[] | undefined {
   const { layers } = model.config;
   const memory = hostMemory(devices);
@@ -64,9 +72,9 @@ export function fastestSplit(
     const all: Parts[] = [];
     for (let to = next ? from + 1 : layers; to <= layers - left; to++) {
       const part = fitPart(model, { device, from, to }, request);
-      if (part.largestContext < context) break; // more layers need more memory
+      if (part.largestRoom < room) break; // more layers need more memory
       const copy = next ? copySeconds(model, device, next) : 0;
-      const hostBytes = hostBytesOf([part], context);
+      const hostBytes = hostBytesOf([part], room);
       for (const rest of next ? fastestFrom(d + 1, to) : [nothing])
         if (hostBytes + rest.hostBytes <= memory)
           all.push({
@@ -93,19 +101,19 @@ function smallerOnes(parts: readonly Parts[]): readonly Parts[] {
   });
 }
 
-/** The largest context ≤ `wanted` with a split, and the fastest split for it. */
+/** The largest room ≤ `wanted` with a split, in tokens, and the fastest split for it. */
 export function splitWithRoom(
   model: PlannedModel,
   devices: readonly PlannerDevice[],
   request: PlanRequest,
   wanted: number,
-): { readonly parts: readonly PartFit[]; readonly context: number } | undefined {
+): { readonly parts: readonly PartFit[]; readonly room: number } | undefined {
   let [fits, tooLong] = [0, wanted + 1];
   let parts: readonly PartFit[] | undefined;
-  for (let context = wanted; fits + 1 < tooLong; context = Math.floor((fits + tooLong) / 2)) {
-    const found = fastestSplit(model, devices, request, context);
-    if (found) [fits, parts] = [context, found];
-    else tooLong = context;
+  for (let room = wanted; fits + 1 < tooLong; room = Math.floor((fits + tooLong) / 2)) {
+    const found = fastestSplit(model, devices, request, room);
+    if (found) [fits, parts] = [room, found];
+    else tooLong = room;
   }
-  return parts && { parts, context: fits };
+  return parts && { parts, room: fits };
 }

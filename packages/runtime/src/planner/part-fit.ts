@@ -14,10 +14,10 @@ export const usableMemory = ({ freeMemory }: PlannerDevice): number => freeMemor
 export interface PartFit extends PlacedLayers {
   readonly weights: number;
   readonly activations: number;
-  /** Cache bytes of one token of every sequence. */
+  /** Cache bytes of one token of one sequence. */
   readonly bytesPerToken: number;
-  /** Largest context in tokens; negative where even the weights do not fit. */
-  readonly largestContext: number;
+  /** Most tokens in the cache, of all sequences together; negative where even the weights do not fit. */
+  readonly largestRoom: number;
 }
 
 /** Bytes of the largest step and of the sampler: as rehearsed, else as estimated. */
@@ -38,14 +38,14 @@ function largestStep(
 export function fitPart(model: PlannedModel, placed: PlacedLayers, request: PlanRequest): PartFit {
   const { device, from, to } = placed;
   const { kvHeads, headDim } = model.config;
-  const { cacheDtype: dtype, sequences } = request;
+  const { cacheDtype: dtype } = request;
   const weights = rangeCost(device.costs, placed).bytes;
   const activations = largestStep(model, placed, request);
-  const bytesPerToken = sequences * kvCacheBytes({ layers: to - from, kvHeads, headDim, dtype }, 1);
-  const largestContext = Math.floor((usableMemory(device) - weights - activations) / bytesPerToken);
-  return { device, from, to, weights, activations, bytesPerToken, largestContext };
+  const bytesPerToken = kvCacheBytes({ layers: to - from, kvHeads, headDim, dtype }, 1);
+  const largestRoom = Math.floor((usableMemory(device) - weights - activations) / bytesPerToken);
+  return { device, from, to, weights, activations, bytesPerToken, largestRoom };
 }
 
-/** Bytes of a part at a context. */
-export const bytesOf = ({ weights, activations, bytesPerToken }: PartFit, context: number): number =>
-  weights + activations + context * bytesPerToken;
+/** Bytes of a part with `room` tokens in the cache. */
+export const bytesOf = ({ weights, activations, bytesPerToken }: PartFit, room: number): number =>
+  weights + activations + room * bytesPerToken;

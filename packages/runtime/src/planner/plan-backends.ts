@@ -8,7 +8,8 @@ import {
 } from '@quern/core';
 import { type LayerRange, rangeFault, showLayers, showRange } from '@quern/models';
 import { badArgument, badOption, RuntimeError } from '../error.js';
-import { freeTogether, hostBytesOf, hostMemory, splitWithRoom } from './choose-split.js';
+import { freeTogether, hostBytesOf, hostMemory, largestRoomOf, splitWithRoom } from './choose-split.js';
+import { defaultContext, defaultRoom, modestContext, neededRoom, ownContext } from './default-room.js';
 import { decodeSeconds, estimateSpeed, streamBytes } from './estimate.js';
 import { showBytes } from './memory.js';
 import { bytesOf, fitPart, type PartFit } from './part-fit.js';
@@ -23,24 +24,17 @@ const described: Rule<PlannedModel> = {
 
 const deviceList = rules.listOf('devices, from plannerDevice', rules.object);
 
-/** Default context: enough for most uses, with a small cache. */
-export const defaultContext = 4096;
-
 /** The reason why a device cannot compute these layers, or undefined. */
 function refusal(model: PlannedModel, found: PartFit, request: PlanRequest): RuntimeError | undefined {
   const { context, sequences } = request;
   const alone = () => fitPart(model, found, { ...request, sequences: 1 });
-  if (found.largestContext < 1 && sequences > 1 && alone().largestContext >= 1)
+  if (found.largestRoom < sequences && sequences > 1 && alone().largestRoom >= 1)
     return new RuntimeError('BAD_OPTION', tooMany(sequences, found));
-  if (found.largestContext < 1) return new RuntimeError('MODEL_TOO_LARGE', needs(model, found));
-  if (context !== undefined && context > found.largestContext)
+  if (found.largestRoom < sequences) return new RuntimeError('MODEL_TOO_LARGE', needs(model, found));
+  if (context !== undefined && context * sequences > found.largestRoom)
     return new RuntimeError('CONTEXT_TOO_LARGE', tooLong(context, sequences, found));
   return undefined;
 }
-
-/** The requested context, or the default. */
-export const wantedContext = ({ config }: PlannedModel, { context }: PlanRequest): number =>
-  context ?? Math.min(config.context, config.positionRows ?? defaultContext, defaultContext);
 
 /** A model cannot compute positions beyond its table of learned positions. @throws RuntimeError CONTEXT_TOO_LARGE */
 function needPositions({ config: { positionRows } }: PlannedModel, { context }: PlanRequest): void {
@@ -52,23 +46,46 @@ function needPositions({ config: { positionRows } }: PlannedModel, { context }: 
 }
 
 /** The reason for the chosen context. */
-function whyContext(model: PlannedModel, { context }: PlanRequest, chosen: number, perToken: number): string {
+function whyContext(
+  model: PlannedModel,
+  request: PlanRequest,
+  plan: CachePlan,
+  parts: readonly PartFit[],
+): string {
   const trained = model.config.context;
+  const { context } = request;
   if (context !== undefined && context > trained)
     return `context ${context}, as asked; the model was trained for ${trained}: longer text may degrade`;
   if (context !== undefined) return `context ${context}, as asked`;
-  const why =
-    chosen === trained
-      ? 'all that the model was trained for'
-      : chosen === defaultContext
-        ? `the default; the model was trained for ${trained}, and asking for more costs ${showBytes(perToken)} per token`
-        : `all that fits in memory; the model was trained for ${trained}`;
-  return `context ${chosen}: ${why}`;
+  return `context ${plan.context}: ${whyDefault(model, plan, parts)}${showRoom(request, plan)}`;
 }
 
-function plannedRange(part: PartFit, context: number): PlannedRange {
+/** The reason for a context that the planner chose. */
+function whyDefault(model: PlannedModel, { context, room }: CachePlan, parts: readonly PartFit[]): string {
+  const { context: trained, shortRope } = model.config;
+  const own = ownContext(model);
+  if (context === trained) return 'all that the model was trained for';
+  if (context === own)
+    return shortRope?.context === own
+      ? `the model's factors for short texts end here; ask for more, up to ${trained}, to use those for long texts`
+      : `the model's table of positions has ${own} rows`;
+  const cost = parts.reduce((total, { bytesPerToken }) => total + bytesPerToken, 0);
+  const more = `the model was trained for ${trained}; a token takes ${showBytes(cost)} of cache`;
+  if (room >= largestRoomOf(parts)) return `all that fits in memory; ${more}`;
+  if (context === modestContext) return `the default where memory is short; ${more}`;
+  return `the cache takes half of the memory beside the weights; ${more}`;
+}
+
+/** The room of a cache that sequences share. */
+const showRoom = ({ shared, sequences }: PlanRequest, { room }: CachePlan): string =>
+  shared && sequences > 1 ? `; ${room} tokens for all sequences together` : '';
+
+/** Tokens of the cache. */
+type CachePlan = Pick<BackendPlan, 'context' | 'room'>;
+
+function plannedRange(part: PartFit, room: number): PlannedRange {
   const { device, from, to, weights, activations, bytesPerToken } = part;
-  const memory = { weights, activations, cache: context * bytesPerToken, available: device.freeMemory };
+  const memory = { weights, activations, cache: room * bytesPerToken, available: device.freeMemory };
   const { precision } = device.profile;
   return {
     backend: device.backend,
@@ -91,16 +108,15 @@ function planOf(
   model: PlannedModel,
   request: PlanRequest,
   parts: readonly PartFit[],
-  context: number,
+  cache: CachePlan,
   reasons: readonly string[],
 ): BackendPlan {
-  const ranges = parts.map((part) => plannedRange(part, context));
+  const ranges = parts.map((part) => plannedRange(part, cache.room));
   const sum = (of: (memory: BackendPlan['memory']) => number) =>
     ranges.reduce((total, { memory }) => total + of(memory), 0);
-  const perToken = parts.reduce((total, { bytesPerToken }) => total + bytesPerToken, 0);
   return {
     ranges,
-    context,
+    ...cache,
     cacheDtype: request.cacheDtype,
     memory: {
       weights: sum(({ weights }) => weights),
@@ -113,9 +129,26 @@ function planOf(
       ...reasons,
       ...parts.flatMap(({ device }) => filledHoles(device)),
       ...parts.flatMap(stepReason),
-      whyContext(model, request, context, perToken),
+      whyContext(model, request, cache, parts),
     ],
   };
+}
+
+/** The cache of these parts. @param room tokens that fit, where a context is requested */
+function cacheOf(
+  model: PlannedModel,
+  request: PlanRequest,
+  parts: readonly PartFit[],
+  room = neededRoom(model, request),
+): CachePlan {
+  const { context, sequences } = request;
+  if (context !== undefined) {
+    const fitting = Math.min(context, Math.floor(room / sequences));
+    return { context: fitting, room: sequences * fitting };
+  }
+  const chosen = defaultRoom(model, request, parts);
+  const each = defaultContext(model, request, chosen);
+  return { context: each, room: request.shared ? chosen : sequences * each };
 }
 
 /** The reason for this device. */
@@ -146,16 +179,11 @@ function filledHoles({ backend, filled = {} }: PlannerDevice): string[] {
 const showMs = (ms: number): string => (ms < 100 ? ms.toPrecision(3) : ms.toFixed(0));
 
 /** The layers of each device, and the cost of each part. */
-function splitReasons(
-  model: PlannedModel,
-  parts: readonly PartFit[],
-  context: number,
-  why: string,
-): string[] {
+function splitReasons(model: PlannedModel, parts: readonly PartFit[], room: number, why: string): string[] {
   const bytes = showBytes(streamBytes(model));
   const each = parts.map((part) => {
     const { device, weights, bytesPerToken } = part;
-    const cost = `${showBytes(weights)} of weights, ${showBytes(context * bytesPerToken)} of cache`;
+    const cost = `${showBytes(weights)} of weights, ${showBytes(room * bytesPerToken)} of cache`;
     const time = `about ${showMs(1000 * decodeSeconds(part))} ms of each token`;
     return `${showLayers(part)} on ${showDevice(device)}: ${cost}, ${time}${decodedNote(device)}`;
   });
@@ -183,28 +211,20 @@ function planRanges(
     const refused = refusal(model, part, request);
     if (refused) throw refused;
   }
-  const context = Math.min(wantedContext(model, request), ...parts.map((part) => part.largestContext));
-  needHostMemory(parts, request.context ?? 1);
-  const fitting = request.context ?? largestOnHost(parts, context);
-  return planOf(model, request, parts, fitting, splitReasons(model, parts, fitting, 'split as asked'));
+  needHostMemory(parts, request.sequences * (request.context ?? 1));
+  const cache = cacheOf(model, request, parts);
+  return planOf(model, request, parts, cache, splitReasons(model, parts, cache.room, 'split as asked'));
 }
 
 /** Checks shared host memory. @throws RuntimeError MODEL_TOO_LARGE */
-function needHostMemory(parts: readonly PartFit[], context: number): void {
-  const [taken, memory] = [hostBytesOf(parts, context), hostMemory(parts.map(({ device }) => device))];
+function needHostMemory(parts: readonly PartFit[], room: number): void {
+  const [taken, memory] = [hostBytesOf(parts, room), hostMemory(parts.map(({ device }) => device))];
   if (taken <= memory) return;
   throw new RuntimeError(
     'MODEL_TOO_LARGE',
     `the parts ${showParts(parts)} take ${showBytes(taken)} of the host's memory together, but only ${showBytes(memory)} may be used: ` +
       'these backends share it, so a split gains no room',
   );
-}
-
-function largestOnHost(parts: readonly PartFit[], wanted: number): number {
-  const perToken = hostBytesOf(parts, 1) - hostBytesOf(parts, 0);
-  if (perToken === 0) return wanted;
-  const memory = hostMemory(parts.map(({ device }) => device));
-  return Math.min(wanted, Math.floor((memory - hostBytesOf(parts, 0)) / perToken));
 }
 
 const showNames = (devices: readonly PlannerDevice[]): string =>
@@ -220,10 +240,11 @@ function planSplit(
   request: PlanRequest,
   why: string,
 ): BackendPlan | undefined {
-  const found = splitWithRoom(model, devices, request, wantedContext(model, request));
-  if (!found) return undefined;
-  const { parts, context } = found;
-  return planOf(model, request, parts, context, splitReasons(model, parts, context, why));
+  const found = splitWithRoom(model, devices, request, neededRoom(model, request));
+  if (!found || found.room < request.sequences) return undefined;
+  const { parts, room } = found;
+  const cache = cacheOf(model, request, parts, room);
+  return planOf(model, request, parts, cache, splitReasons(model, parts, cache.room, why));
 }
 
 const isTooShort = ({ context }: BackendPlan, request: PlanRequest): boolean =>
@@ -311,8 +332,8 @@ function planFirst(
     const found = fitPart(model, { device, from: 0, to: model.config.layers }, request);
     const refused = refusal(model, found, request);
     if (!refused) {
-      const context = Math.min(wantedContext(model, request), found.largestContext);
-      return planOf(model, request, [found], context, [...rejected(), choice(found, devices, request)]);
+      const cache = cacheOf(model, request, [found]);
+      return planOf(model, request, [found], cache, [...rejected(), choice(found, devices, request)]);
     }
     refusals.push(refused);
   }

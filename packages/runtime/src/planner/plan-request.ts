@@ -8,8 +8,10 @@ export interface PlanRequest {
   readonly named?: boolean | undefined;
   /** The layers of each device, in the order of the devices. Absent: the planner chooses. */
   readonly ranges?: readonly LayerRange[] | undefined;
-  /** Tokens of context per sequence. Absent: see `defaultContext`. */
+  /** Tokens of context per sequence. Absent: see `defaultRoom`. */
   readonly context?: number | undefined;
+  /** True: the sequences share the room of the cache, so one alone may take all of it. Default false: each has its own part. */
+  readonly shared?: boolean | undefined;
   readonly cacheDtype: KvDtype;
   /** Sequences in the cache, each with the whole context. */
   readonly sequences: number;
@@ -36,6 +38,11 @@ export const planSchema = {
     absent: 'the planner chooses',
   },
   context: loadSchema.context,
+  shared: {
+    ...rules.flag,
+    about: 'true: the sequences share the room of the cache, so one alone may take all of it',
+    byDefault: false,
+  },
   cacheDtype: { ...loadSchema.cacheDtype, required: true },
   sequences: { ...loadSchema.sequences, required: true },
   prefillChunk: { ...loadSchema.prefillChunk, required: true },

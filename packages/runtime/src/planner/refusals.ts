@@ -35,11 +35,11 @@ export const showContext = ({ context, sequences }: Pick<PlanRequest, 'context' 
 export const tooLong = (
   context: number,
   sequences: number,
-  { device, bytesPerToken, largestContext, weights }: PartFit,
+  { device, bytesPerToken, largestRoom, weights }: PartFit,
 ) =>
-  `${showContext({ context, sequences })} takes ${showBytes(context * bytesPerToken)} of cache beside ${showBytes(weights)} of weights, but ` +
-  `'${device.backend}' has ${showBytes(device.freeMemory)} free: the largest context that fits is ${largestContext}`;
+  `${showContext({ context, sequences })} takes ${showBytes(context * sequences * bytesPerToken)} of cache beside ${showBytes(weights)} of weights, but ` +
+  `'${device.backend}' has ${showBytes(device.freeMemory)} free: the largest context that fits is ${Math.floor(largestRoom / sequences)}`;
 
 export const tooMany = (sequences: number, { device, bytesPerToken, activations, weights }: PartFit) =>
-  `sequences is ${sequences}; for one token of each they take ${showBytes(bytesPerToken)} of cache and ${showBytes(activations)} of ` +
+  `sequences is ${sequences}; for one token of each they take ${showBytes(sequences * bytesPerToken)} of cache and ${showBytes(activations)} of ` +
   `activations beside ${showBytes(weights)} of weights, but '${device.backend}' has ${showBytes(device.freeMemory)} free: one sequence would fit`;

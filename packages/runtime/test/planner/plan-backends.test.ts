@@ -124,20 +124,74 @@ test('a device with several plans in flight: memory for one prompt chunk each', 
   expect(activationsOf(2, 512)).toBeGreaterThan(activationsOf(1, 512));
 });
 
-test('default context: the least of 4096, the trained one and what fits, with the reason', () => {
-  const contextOn = (free: number, trained = 131072) => {
-    const plan = planBackends(
-      { ...model, config: { ...model.config, context: trained } },
-      [device('cpu', free)],
-      request,
+describe('the default context', () => {
+  const planOn = (
+    free: number,
+    config: Partial<PlannedModel['config']> = {},
+    more: Partial<PlanRequest> = {},
+  ) =>
+    planBackends({ ...model, config: { ...model.config, ...config } }, [device('cpu', free)], {
+      ...request,
+      ...more,
+    });
+  const reasonOf = ({ reasons }: ReturnType<typeof planOn>) => reasons.at(-1);
+
+  test('the trained one, where half of the memory beside weights and steps holds it', () => {
+    const plan = planOn(60 * GB);
+    expect(plan).toMatchObject({ context: 131072, room: 131072 });
+    expect(plan.memory.cache).toBe(131072 * perToken);
+    expect(reasonOf(plan)).toBe('context 131072: all that the model was trained for');
+  });
+
+  test('as much as half of this memory holds', () => {
+    const plan = planOn(4 * GB);
+    const { weights, activations, cache } = plan.memory;
+    const beside = (15 / 16) * 4 * GB - weights - activations;
+    expect(cache).toBeGreaterThan(beside / 2 - perToken);
+    expect(cache).toBeLessThanOrEqual(beside / 2);
+    expect(reasonOf(plan)).toBe(
+      `context ${plan.context}: the cache takes half of the memory beside the weights; the model was trained for 131072; ` +
+        'a token takes 32.8 kB of cache',
     );
-    return [plan.context, plan.reasons.at(-1)];
-  };
-  expect(contextOn(8 * GB)).toEqual([4096, expect.stringContaining('the default')]);
-  expect(contextOn(8 * GB, 1024)).toEqual([1024, expect.stringContaining('trained')]);
-  const [context, reason] = contextOn(0.98 * GB);
-  expect(context).toBeLessThan(4096);
-  expect(reason).toMatch(/fits in memory/);
+  });
+
+  test('4096 as far as all of this memory holds them', () => {
+    const modest = planOn(1.1 * GB);
+    expect(modest.context).toBe(4096);
+    expect(modest.memory.cache).toBeGreaterThan(((15 / 16) * 1.1 * GB - 0.8 * GB) / 2);
+    expect(reasonOf(modest)).toMatch(
+      /^context 4096: the default where memory is short; the model was trained/,
+    );
+    const least = planOn(0.98 * GB);
+    expect(least.context).toBeLessThan(4096);
+    expect(reasonOf(least)).toMatch(/: all that fits in memory; /);
+  });
+
+  test('each sequence has its part of the memory, or one may take all of it', () => {
+    const own = planOn(8 * GB, {}, { sequences: 8 });
+    const shared = planOn(8 * GB, {}, { sequences: 8, shared: true });
+    expect(own.room).toBe(8 * own.context);
+    expect(shared.context).toBe(shared.room);
+    expect(shared.room - own.room).toBeLessThan(8);
+    expect(reasonOf(own)).not.toMatch(/together/);
+    expect(reasonOf(shared)).toMatch(new RegExp(`; ${shared.room} tokens for all sequences together$`));
+    const ample = planOn(100 * GB, {}, { sequences: 8, shared: true });
+    expect(ample).toMatchObject({ context: 131072, room: 8 * 131072 });
+    const asked = planOn(8 * GB, {}, { sequences: 8, shared: true, context: 1000 });
+    expect(asked).toMatchObject({ context: 1000, room: 8000 });
+  });
+
+  test('LongRoPE: the context of the factors for short texts; a table of positions: its rows', () => {
+    const { rope } = model.config;
+    const long = planOn(60 * GB, { shortRope: { context: 4096, rope } });
+    expect(long.context).toBe(4096);
+    expect(reasonOf(long)).toBe(
+      "context 4096: the model's factors for short texts end here; ask for more, up to 131072, to use those for long texts",
+    );
+    expect(planOn(60 * GB, { shortRope: { context: 4096, rope } }, { context: 8192 }).context).toBe(8192);
+    const table = planOn(60 * GB, { positionRows: 1024 });
+    expect(reasonOf(table)).toBe("context 1024: the model's table of positions has 1024 rows");
+  });
 });
 
 test('a context beyond the trained one is allowed, with a notice', () => {

@@ -135,6 +135,21 @@ describe('without a named backend', () => {
     expect(context).toBeGreaterThan(0);
     expect(context).toBeLessThan(4096);
   });
+
+  test('a default context moves no layers, but takes half of the memory that is left', () => {
+    const long = { ...model, config: { ...model.config, context: 1_000_000 } };
+    const devices = [gpu('gpu', 8), host('cpu', 30)];
+    const { ranges, context } = planBackends(long, devices, { ...request, context: undefined });
+    const asked = planBackends(long, devices, { ...request, context: 4096 });
+    const layersOf = (list: typeof ranges) => list.map(({ firstLayer, endLayer }) => [firstLayer, endLayer]);
+    expect(layersOf(ranges)).toEqual(layersOf(asked.ranges));
+    expect(context).toBeGreaterThan(4096);
+    const left = ranges.map(
+      ({ memory: { available, weights, activations } }) => (15 / 16) * available - weights - activations,
+    );
+    ranges.forEach(({ memory: { cache } }, i) => expect(cache).toBeLessThanOrEqual(left[i]! / 2));
+    expect(Math.max(...ranges.map(({ memory: { cache } }, i) => cache / left[i]!))).toBeCloseTo(1 / 2, 3);
+  });
 });
 
 describe('several named backends', () => {
