@@ -64,6 +64,9 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
     const { code, stdout, stderr } = await server.finished;
     expect([code, stdout]).toEqual([0, '']);
     expect(stderr).toContain(`demo, second: listening on ${url}`);
+    expect(stderr).toMatch(
+      /^demo: context \d+: all that the model was trained for; \d+ tokens for all sequences together$/m,
+    );
     expect(stderr).toMatch(/\{"time":.*"path":"\/v1\/chat\/completions","status":200/);
   },
   120_000,

@@ -43,3 +43,32 @@ test('without a backend, and with a split that cannot be', async () => {
   using backend = await createBackend();
   await expect(planModel(path, { backend, split: '0' })).rejects.toMatchObject({ code: 'BAD_OPTION' });
 });
+
+test('sequences of a paged cache share its room: one takes more than its part', async () => {
+  const path = await writeTinyModel();
+  const driver = referenceDriver();
+  const limited = (free: number) => defineBackend({ ...driver, freeMemory: () => free });
+  const options = { cache: 'paged', blockSize: 4, sequences: 4, prefillChunk: 8 } as const;
+  const roomWith = async (free: number): Promise<number> => {
+    using backend = limited(free);
+    const plan = await planModel(path, { ...options, backend }).catch(() => undefined);
+    return plan?.room ?? 0;
+  };
+  let [free, more] = [0, 1 << 20]; // the smallest memory with room for the model's context is between them
+  while (more - free > 64) {
+    const middle = (free + more) / 2;
+    if ((await roomWith(middle)) >= 96) more = middle;
+    else free = middle;
+  }
+  using backend = limited(more);
+  using model = await loadModel(path, { ...options, backend });
+  const { context, room } = model.plan;
+  expect(context).toBe(96);
+  expect(room).toBeLessThan(2 * 96);
+  expect(model.plan.reasons.at(-1)).toContain(`${room} tokens for all sequences together`);
+  const prompt = 'a '.repeat(40);
+  const settings = { maxTokens: 8, temperature: 0, ignoreEos: true } as const;
+  const { tokens } = await model.generate(prompt, settings).result;
+  using ample = await loadModel(path, { backend: await createBackend(), context: 96 });
+  expect(tokens).toEqual((await ample.generate(prompt, settings).result).tokens);
+});
