@@ -5,6 +5,7 @@ import { connect, type Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import type { Model } from '@quern/runtime';
 import type { RunningServer } from '../src/index.js';
+import { raw } from './raw.js';
 import { loadDemo, post, serving, until } from './serving.js';
 
 let model: Model;
@@ -72,6 +73,13 @@ test.each([
     await until(() => socket.destroyed || socket.readableEnded, 2000);
     socket.destroy();
   }
+  await needUnharmed();
+});
+
+test('10,000 headers get status 431', async () => {
+  const names = Array.from({ length: 10_000 }, (_, i) => `x-${i}: 1`);
+  const large = await raw(port, ['GET /v1/models HTTP/1.1', 'host: 127.0.0.1', ...names]);
+  expect(large.status).toBe(431);
   await needUnharmed();
 });
 
