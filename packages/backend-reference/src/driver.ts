@@ -11,7 +11,7 @@ import {
   type OpSupport,
 } from '@quern/core';
 import { kernelOf } from './kernel.js';
-import { measureFlops, measureReadBandwidth } from './measure.js';
+import { measuredRates } from './measure.js';
 import { loadDense, loadGptq } from './weight.js';
 
 /** Support of every op: f32 (cast also takes 16-bit floats), dense weights, all cache types. */
@@ -43,8 +43,7 @@ export function referenceDriver(): KernelDriver {
       precision: 'exact',
       threads: 1,
       totalMemory: machineMemory().total,
-      readBandwidth: measureReadBandwidth(),
-      flops: measureFlops(),
+      ...measuredRates(),
       exactRows: Number.POSITIVE_INFINITY,
       sharesHostMemory: true,
       links: hostLinks(),

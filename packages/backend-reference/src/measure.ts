@@ -10,13 +10,13 @@ function best(amount: number, work: () => number): number {
 }
 
 /** Bytes per second of a loop that reads an array. */
-export function measureReadBandwidth(): number {
+function measureReadBandwidth(): number {
   const values = new Float32Array(1 << 18).fill(1);
   return best(values.byteLength, () => values.reduce((sum, value) => sum + value, 0));
 }
 
 /** Multiply-adds × 2 per second of a plain loop. */
-export function measureFlops(): number {
+function measureFlops(): number {
   const count = 1 << 18;
   return best(2 * count, () => {
     let x = 1;
@@ -24,3 +24,14 @@ export function measureFlops(): number {
     return x;
   });
 }
+
+interface Rates {
+  readonly readBandwidth: number;
+  readonly flops: number;
+}
+
+let known: Rates | undefined;
+
+/** The rates of this process, measured by its first driver: 20 ms. */
+export const measuredRates = (): Rates =>
+  (known ??= { readBandwidth: measureReadBandwidth(), flops: measureFlops() });
