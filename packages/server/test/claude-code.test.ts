@@ -89,6 +89,8 @@ describe('a session', () => {
     const { content, stop_reason, usage } = await streamed(first());
     expect({ content, stop_reason }).toMatchObject({ content: called, stop_reason: 'tool_use' });
     expect(usage.output_tokens).toBe(whole.usage.output_tokens);
+    for (const { output_tokens_details } of [whole.usage, usage])
+      expect(output_tokens_details).toEqual({ thinking_tokens: 2 });
   });
 
   test('the second round finds its prefix, though the billing line has changed', async () => {

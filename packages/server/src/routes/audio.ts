@@ -148,7 +148,12 @@ function show(
 const brief = (result: TranscriptionResult) => ({
   text: result.text,
   ...cutOf(result),
-  usage: { type: 'duration', seconds: Math.ceil(result.duration) },
+  usage: usageOf(result),
+});
+
+const usageOf = ({ duration }: Pick<TranscriptionResult, 'duration'>) => ({
+  type: 'duration',
+  seconds: Math.ceil(duration),
 });
 
 /** Tokens at the beginning of a long `prompt` that were not read. */
@@ -161,6 +166,7 @@ const verbose = ({ text, language, duration, segments, ...rest }: TranscriptionR
   duration,
   text,
   ...cutOf(rest),
+  usage: usageOf({ duration }),
   words: segments.flatMap(({ words = [] }) => words.map(({ word, start, end }) => ({ word, start, end }))),
   segments: segments.map((each) => ({
     id: each.id,

@@ -1,6 +1,6 @@
 import type { GenerationResult, PromptCounts } from '@quern/runtime';
 import type { PromptEvent } from '../chat/after-prompt.js';
-import { type Block, type BlockEvent, isCut } from '../chat/blocks.js';
+import { type AnswerEnd, type Block, type BlockEvent, isCut } from '../chat/blocks.js';
 import { argumentsOf } from '../chat/call-arguments.js';
 import { event } from '../sse.js';
 
@@ -25,30 +25,35 @@ const headOf = ({ id, model, managed }: MessageHead) => ({
 });
 
 /** A whole answer. */
-export const messageOf = (head: MessageHead, blocks: readonly Block[], result: GenerationResult) => ({
+export const messageOf = (head: MessageHead, blocks: readonly Block[], end: AnswerEnd) => ({
   ...headOf(head),
   content: blocks.map(show),
-  ...stopOf(result, blocks),
-  usage: usageOf(result, result.tokens.length),
+  ...stopOf(end.result, blocks),
+  usage: { ...endUsageOf(end), ...service },
 });
 
-const noCreation = { ephemeral_1h_input_tokens: 0, ephemeral_5m_input_tokens: 0 };
-
-/** As in their types: prompt tokens that the cache held count apart; writing it costs nothing. */
-const usageOf = ({ promptTokens, cachedTokens }: PromptCounts, tokens: number) => ({
+/** Tokens: those of the prompt that the cache held count apart; writing the cache costs nothing. */
+const usageOf = ({ promptTokens, cachedTokens }: PromptCounts, tokens: number, thinking: number) => ({
   input_tokens: promptTokens - cachedTokens,
   cache_creation_input_tokens: 0,
   cache_read_input_tokens: cachedTokens,
-  cache_creation: noCreation,
   output_tokens: tokens,
-  output_tokens_details: null,
+  output_tokens_details: { thinking_tokens: thinking },
   server_tool_use: null,
-  service_tier: 'standard',
-  inference_geo: null,
-  speed: null,
   iterations: null,
   fallback_credit: null,
 });
+
+const endUsageOf = ({ result, thinkingTokens }: AnswerEnd) =>
+  usageOf(result, result.tokens.length, thinkingTokens);
+
+/** What their types require of the usage of a message beside tokens; its last event has none of it. */
+const service = {
+  cache_creation: { ephemeral_1h_input_tokens: 0, ephemeral_5m_input_tokens: 0 },
+  service_tier: 'standard',
+  inference_geo: null,
+  speed: null,
+};
 
 const reasons = {
   eos: 'end_turn',
@@ -87,7 +92,7 @@ const empty = (block: Block) => ({
 function delta({ kind }: Block, text: string) {
   if (kind === 'text') return { type: 'text_delta', text };
   return kind === 'thinking'
-    ? { type: 'thinking_delta', thinking: text }
+    ? { type: 'thinking_delta', thinking: text, estimated_tokens: null }
     : { type: 'input_json_delta', partial_json: text };
 }
 
@@ -104,7 +109,7 @@ export async function* messageEvents(
     switch (each.type) {
       case 'prompt':
         yield send('message_start', {
-          message: { ...headOf(head), content: [], ...noStop, usage: usageOf(each, 0) },
+          message: { ...headOf(head), content: [], ...noStop, usage: { ...usageOf(each, 0, 0), ...service } },
         });
         break;
       case 'end':
@@ -115,11 +120,11 @@ export async function* messageEvents(
     }
 }
 
-function* endEvents(head: MessageHead, { result, blocks }: EndEvent): Generator<string> {
+function* endEvents(head: MessageHead, { blocks, ...end }: EndEvent): Generator<string> {
   const { container, context_management } = headOf(head);
   yield send('message_delta', {
-    delta: { ...stopOf(result, blocks), container },
-    usage: usageOf(result, result.tokens.length),
+    delta: { ...stopOf(end.result, blocks), container },
+    usage: endUsageOf(end),
     context_management,
   });
   yield send('message_stop', {});

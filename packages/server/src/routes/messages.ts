@@ -37,7 +37,7 @@ export async function messages(request: Request, context: ServerContext, call: C
   const head = { id: `msg_${randomUUID()}`, model: served.name, managed };
   const toError = (error: ApiError) => anthropicError(error, call.id);
   if (!body.stream) {
-    const whole = wholeAnswer(events).then(({ blocks, result }) => messageOf(head, blocks, result));
+    const whole = wholeAnswer(events).then(({ blocks, ...end }) => messageOf(head, blocks, end));
     return wholeJson(whole, call, toError);
   }
   const stream = await begun(afterPrompt(counts, blocksOf(events)), call);

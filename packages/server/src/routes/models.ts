@@ -74,6 +74,7 @@ const anthropicModel = ({ id, max_model_len }: Description) => ({
   lifecycle: 'active',
   line: null,
   capabilities: null,
+  allowed_fallback_models: null,
   max_input_tokens: max_model_len ?? null,
   max_tokens: max_model_len ?? null,
 });
