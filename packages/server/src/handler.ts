@@ -22,7 +22,7 @@ import { embeddings } from './routes/embeddings.js';
 import { countTokens, messages } from './routes/messages.js';
 import { listModels, showModel } from './routes/models.js';
 import { addOllamaRoutes, ollamaError, ollamaRoutes } from './routes/ollama/index.js';
-import { pageFile } from './routes/page.js';
+import { pageFile, root } from './routes/page.js';
 import { peerInputs, peerRoutes } from './routes/peers.js';
 import { props, slots } from './routes/props.js';
 import { refusal } from './routes/refused.js';
@@ -151,10 +151,9 @@ function appOf(
   const origins = new Origins(options.cors);
   app.use(guardOf(options, origins, listensOn));
   if (options.cors !== undefined) app.use(origins.middleware());
-  if (options.page ?? true) {
-    app.get('/', () => pageFile('index.html'));
-    app.get('/page/:file', (c) => pageFile(c.req.param('file')));
-  }
+  const hasPage = options.page ?? true;
+  app.get('/', (c) => root(c, hasPage));
+  if (hasPage) app.get('/page/:file', (c) => pageFile(c.req.param('file')));
   app.get('/health', () => Response.json({ status: 'ok' }));
   app.get('/ready', () => Response.json({ ready: calls.isReady }, { status: calls.isReady ? 200 : 503 }));
   app.use(async (c, next) => {

@@ -68,7 +68,7 @@ export function modelFor<Kind extends ModelKindName>(
   const { models, anyModel } = offer;
   const fitting = Object.keys(models).filter((each) => kindOf(models[each]!) === kind);
   const first = fitting.length === 1 || anyModel ? fitting[0] : undefined;
-  const chosen = name === undefined ? first : servedName(models, name);
+  const chosen = name === undefined ? first : servedName(offer, name);
   if (fitting.length === 0 && name === undefined) throw noneOf(models, kind);
   if (chosen === undefined)
     throw new ApiError(400, `name a model: there are ${fitting.join(', ')}`, 'model', 'missing');
@@ -80,10 +80,8 @@ export function modelFor<Kind extends ModelKindName>(
 }
 
 /** The name that an alias stands for. */
-function ownNameOf({ aliases = {} }: Offer, name: string): string {
-  const alias = [name, untagged(name)].find((each) => Object.hasOwn(aliases, each));
-  return alias === undefined ? name : aliases[alias]!;
-}
+const ownNameOf = ({ aliases = {} }: Offer, name: string): string =>
+  Object.hasOwn(aliases, name) ? aliases[name]! : name;
 
 /** @throws ApiError 400 for a model of another kind */
 function namedModel<Kind extends ModelKindName>(
@@ -110,10 +108,11 @@ const tag = ':latest';
 
 const untagged = (name: string): string => (name.endsWith(tag) ? name.slice(0, -tag.length) : name);
 
-/** The name of a model or adapter with or without Ollama's `:latest`, which mean the same. */
-export function servedName(models: ServedModels, name: string): string {
+/** The name of a model, adapter or alias with or without Ollama's `:latest`, which mean the same. */
+export function servedName({ models, aliases = {} }: Offer, name: string): string {
   const other = name.endsWith(tag) ? untagged(name) : name + tag;
-  const isKnown = (each: string) => Object.hasOwn(models, each) || adaptedModel(models, each) !== undefined;
+  const isKnown = (each: string) =>
+    Object.hasOwn(models, each) || Object.hasOwn(aliases, each) || adaptedModel(models, each) !== undefined;
   return !isKnown(name) && isKnown(other) ? other : name;
 }
 

@@ -64,7 +64,7 @@ export interface HandlerOptions {
   readonly storedAnswerBytes?: number | undefined;
   /** Refuse fields that no route reads, with 400. Default: they are ignored, logged once per name, and counted. */
   readonly strict?: boolean | undefined;
-  /** Whether `GET /` is the page with chat, embeddings and speech. Default true. */
+  /** Whether `GET /` is for browsers the page with chat, embeddings and speech. Default true. */
   readonly page?: boolean | undefined;
   /** Prefix of the names at /metrics; default 'quern:'. 'vllm:' for dashboards of vLLM. */
   readonly metricsPrefix?: string | undefined;

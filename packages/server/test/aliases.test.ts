@@ -54,3 +54,22 @@ test('a name that nothing has: 404, which lists the names; with anyModel the fir
   const embed = await post(`${server.url}/v1/embeddings`, { model: 'claude-opus-5', input: 'a' });
   expect(embed.status).toBe(404); // there is no model of this kind
 });
+
+test('Ollama’s routes list and show aliases; their names have a tag', async () => {
+  server = await serving(model, { aliases: { 'gpt-4o': 'demo' } });
+  for (const path of ['/api/tags', '/api/ps']) {
+    const { models } = await json(await fetch(server.url + path));
+    expect(models.map(({ name }: { name: string }) => name)).toEqual(['demo:latest', 'gpt-4o:latest']);
+    expect(models[1].digest).toBe(models[0].digest);
+  }
+  for (const name of ['gpt-4o', 'gpt-4o:latest']) {
+    expect(await json(await post(`${server.url}/api/show`, { model: name }))).toMatchObject({
+      details: { context_length: 256 },
+    });
+    expect((await fetch(`${server.url}/v1/models/${name}`)).status).toBe(200);
+    expect((await json(await ask(name))).model).toBe('gpt-4o');
+  }
+  expect((await post(`${server.url}/api/show`, {})).status).toBe(200); // the only model
+  const pulled = await post(`${server.url}/api/pull`, { model: 'gpt-4o:latest', stream: false });
+  expect(await json(pulled)).toEqual({ status: 'success' });
+});

@@ -86,11 +86,35 @@ test('/v1/models: the context under the names that clients read', async () => {
 
 test('page: false', async () => {
   const bare = createHandler({ models: { demo: model }, page: false });
-  const status = async (path: string) => (await bare.fetch(new Request(`http://localhost${path}`))).status;
-  expect([await status('/'), await status('/page/page.js'), await status('/health')]).toEqual([
-    404, 404, 200,
-  ]);
-  expect((await fetch(server.url)).status).toBe(200);
+  const get = async (path: string) =>
+    bare.fetch(new Request(`http://localhost${path}`, { headers: { accept: 'text/html' } }));
+  expect((await get('/page/page.js')).status).toBe(404);
+  expect((await get('/health')).status).toBe(200);
+  expect(await (await get('/')).text()).toBe('Ollama is running');
+});
+
+describe('GET and HEAD /', () => {
+  const html = 'text/html; charset=utf-8';
+  const text = 'text/plain; charset=utf-8';
+  test.each([
+    [undefined, text],
+    ['*/*', text],
+    ['application/json, text/plain, */*', text],
+    ['application/json, text/html;q=0', text],
+    ['text/html', html],
+    ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', html],
+  ])('Accept %s', async (accept, type) => {
+    const headers: HeadersInit = accept === undefined ? {} : { accept };
+    const response = await fetch(server.url, { headers });
+    const { status } = response;
+    expect([status, response.headers.get('content-type')]).toEqual([200, type]);
+    expect(response.headers.get('vary')).toContain('Accept');
+    const body = await response.text();
+    if (type === text) expect(body).toBe('Ollama is running');
+    else expect(body).toMatch(/^<!doctype html>/i);
+    const head = await fetch(server.url, { headers, method: 'HEAD' });
+    expect([head.status, head.headers.get('content-type'), await head.text()]).toEqual([200, type, '']);
+  });
 });
 
 test('/metrics: facts of the cache; adapters of requests under way', async () => {

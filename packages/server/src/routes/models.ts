@@ -99,7 +99,7 @@ function decoded(text: string): string {
 /** GET /v1/models/:name, /models/:name */
 export function showModel({ req }: Context, { options }: ServerContext): Response {
   const { models, aliases } = options;
-  const name = servedName(models, decoded(req.path.replace(/^(\/v1)?\/models\//, '')));
+  const name = servedName(options, decoded(req.path.replace(/^(\/v1)?\/models\//, '')));
   const found = namedBy(options).find(({ id }) => id === name);
   if (!found) modelFor({ models, aliases }, 'generation', name); // throws 404
   return Response.json(isAnthropic(req.raw) ? anthropicModel(found!) : found);

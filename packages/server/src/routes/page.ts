@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, extname, join } from 'node:path';
+import type { Context } from 'hono';
+import { accepts } from 'hono/accepts';
 import { ApiError } from '../errors.js';
 import { here } from '../here.js';
 
@@ -44,4 +46,21 @@ export async function pageFile(name: string): Promise<Response> {
   const bytes = type && (await read(name));
   if (!type || !bytes) throw new ApiError(404, `the page has no file ${name}`, null, 'unknown_route');
   return new Response(new Uint8Array(bytes), { headers: { ...headers, 'content-type': type } });
+}
+
+const html = 'text/html';
+const plain = 'text/plain; charset=utf-8';
+
+/** What clients of Ollama look for before their first request. */
+const running = 'Ollama is running';
+
+/** GET and HEAD /: the page for browsers, which ask for HTML; Ollama's line for programs. */
+export async function root(c: Context, hasPage: boolean): Promise<Response> {
+  const wanted = accepts(c, { header: 'Accept', supports: [html], default: plain });
+  const response =
+    wanted === html && hasPage
+      ? await pageFile('index.html')
+      : new Response(running, { headers: { 'content-type': plain } });
+  response.headers.set('vary', 'Accept');
+  return response;
 }

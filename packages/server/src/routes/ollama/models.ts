@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import type { Embedder, Model } from '@quern/runtime';
 import type { Call, ServerContext } from '../../context.js';
-import { kindOf, type ServedModels, servedName } from '../../models.js';
+import { kindOf, type Offer, servedName } from '../../models.js';
 import { ollamaPullRequest, ollamaShowRequest } from '../../requests/ollama.js';
 import { parse, readJson } from '../../requests/parse.js';
 import { line, lineStream, modelsAreFixed, notFound } from './form.js';
@@ -11,18 +11,24 @@ import { line, lineStream, modelsAreFixed, notFound } from './form.js';
 interface Entry {
   readonly name: string;
   readonly model: Model | Embedder;
-  /** The model of an adapter. */
+  /** The adapter, and its model. */
+  readonly adapter?: string;
   readonly parent?: string;
 }
 
-/** Models and adapters that write or embed texts. */
-const entriesOf = (models: ServedModels): readonly Entry[] =>
-  Object.entries(models).flatMap(([name, model]): Entry[] => {
+/** Models and adapters that write or embed texts, and further names of these. */
+function entriesOf({ models, aliases = {} }: Offer): readonly Entry[] {
+  const own = Object.entries(models).flatMap(([name, model]): Entry[] => {
     if (kindOf(model) === 'speech') return [];
-    const own = { name, model: model as Model | Embedder };
+    const one = { name, model: model as Model | Embedder };
     const adapters = 'adapters' in model ? model.adapters : [];
-    return [own, ...adapters.map((each) => ({ ...own, name: each.name, parent: name }))];
+    return [one, ...adapters.map((each) => ({ ...one, name: each.name, adapter: each.name, parent: name }))];
   });
+  const others = Object.entries(aliases).flatMap(([name, meant]) =>
+    own.filter((each) => each.name === meant).map((each) => ({ ...each, name })),
+  );
+  return [...own, ...others];
+}
 
 /** Ollama's names always have a tag. */
 const tagged = (name: string): string => (/:[^/]*$/.test(name) ? name : `${name}:latest`);
@@ -36,7 +42,7 @@ const modifiedAt = ({ path }: Model | Embedder): Promise<string> =>
 
 /** GET /api/tags */
 export async function tags({ options }: ServerContext): Promise<Response> {
-  const models = await Promise.all(entriesOf(options.models).map(listed));
+  const models = await Promise.all(entriesOf(options).map(listed));
   return Response.json({ models });
 }
 
@@ -56,9 +62,9 @@ async function listed(entry: Entry) {
 }
 
 /** Differs where another file, or the same file changed, is served; not a digest of its bytes, which takes minutes. */
-const digestOf = ({ name, parent, model: { path, file } }: Entry, modified: string) =>
+const digestOf = ({ adapter = '', model: { path, file } }: Entry, modified: string) =>
   createHash('sha256')
-    .update(JSON.stringify([path, file, modified, parent === undefined ? '' : name]))
+    .update(JSON.stringify([path, file, modified, adapter]))
     .digest('hex');
 
 const detailsOf = ({ model, parent = '' }: Entry) => ({
@@ -97,7 +103,7 @@ function capabilitiesOf(model: Model | Embedder): readonly string[] {
 export async function show(request: Request, { options }: ServerContext, call: Call): Promise<Response> {
   const body = parse(ollamaShowRequest, await readJson(request), call);
   const asked = body.model ?? body.name;
-  const entry = entryOf(options.models, asked);
+  const entry = entryOf(options, asked);
   return Response.json({
     modelfile: `FROM ${tagged(entry.name)}\nPARAMETER num_ctx ${contextOf(entry.model)}\n`,
     parameters: `${'num_ctx'.padEnd(30)} ${contextOf(entry.model)}`,
@@ -110,11 +116,11 @@ export async function show(request: Request, { options }: ServerContext, call: C
 }
 
 /** @throws ApiError 404 */
-function entryOf(models: ServedModels, asked: string | undefined): Entry {
-  const entries = entriesOf(models);
-  if (asked === undefined && entries.length === 1) return entries[0]!;
-  const name = servedName(models, asked ?? '');
-  const entry = entries.find((each) => each.name === name);
+function entryOf(offer: Offer, asked: string | undefined): Entry {
+  const own = entriesOf({ models: offer.models });
+  if (asked === undefined && own.length === 1) return own[0]!;
+  const name = servedName(offer, asked ?? '');
+  const entry = entriesOf(offer).find((each) => each.name === name);
   if (!entry) throw notFound(asked);
   return entry;
 }
@@ -141,7 +147,7 @@ const never = '2318-01-01T00:00:00Z';
 
 /** GET /api/ps */
 export async function running({ options }: ServerContext): Promise<Response> {
-  const models = await Promise.all(entriesOf(options.models).map(loadedModel));
+  const models = await Promise.all(entriesOf(options).map(loadedModel));
   return Response.json({ models });
 }
 
@@ -168,8 +174,8 @@ function bytesOf(model: Model | Embedder): number | undefined {
 export async function pull(request: Request, { options }: ServerContext, call: Call): Promise<Response> {
   const body = parse(ollamaPullRequest, await readJson(request), call);
   const asked = body.model ?? body.name ?? '';
-  const names = entriesOf(options.models).map(({ name }) => name);
-  if (!names.includes(servedName(options.models, asked)))
+  const names = entriesOf(options).map(({ name }) => name);
+  if (!names.includes(servedName(options, asked)))
     throw modelsAreFixed(
       404,
       `there is no model "${asked}" to pull; there are ${names.join(', ') || 'none'}`,
