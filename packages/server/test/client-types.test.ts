@@ -101,7 +101,7 @@ describe('OpenAI', () => {
     { model: 'thinker', messages, tools, logprobs: true },
     { model: 'thinker', messages, tools, n: 2 },
     { model: 'thinker', messages, max_tokens: 3 },
-    { model: 'thinker', messages, tools, max_tokens: 9 },
+    { model: 'thinker', messages, tools, max_tokens: 9, return_progress: true, timings_per_token: true },
   ])('chat completions %#', async (body) => {
     await keep('OpenAI.Chat.ChatCompletion', await send('/v1/chat/completions', body));
     const chunk = 'OpenAI.Chat.ChatCompletionChunk';
@@ -114,7 +114,7 @@ describe('OpenAI', () => {
     { prompt: 'Once' },
     { prompt: ['Once', 'The'], n: 2, echo: true },
     { prompt: 'Once', logprobs: 2 },
-    { prompt: 'Once', stop: ' ' },
+    { prompt: 'Once', stop: ' ', return_progress: true, timings_per_token: true },
   ])('completions %#', async (fields) => {
     const body = { model: 'demo', max_tokens: 4, ...fields };
     await keep('OpenAI.Completion', await send('/v1/completions', body));

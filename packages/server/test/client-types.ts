@@ -20,13 +20,14 @@ import OpenAI from 'openai';
 
 type OrNull<T, K extends keyof T> = Omit<T, K> & { [P in K]: T[P] | null };
 type Timings = { timings?: Record<string, number> };
+type Progress = { prompt_progress?: { total: number; cache: number; processed: number; time_ms: number } };
 type Thoughts = { reasoning?: string; reasoning_content?: string };
 type Cut = { cut_prompt_tokens?: number };
 
 declare module 'openai/resources/chat/completions/completions' {
   interface ChatCompletion extends Timings {}
   interface ChatCompletionMessage extends Thoughts {}
-  interface ChatCompletionChunk extends Timings {}
+  interface ChatCompletionChunk extends Timings, Progress {}
   namespace ChatCompletionChunk {
     namespace Choice {
       interface Delta extends Thoughts {}
@@ -35,7 +36,7 @@ declare module 'openai/resources/chat/completions/completions' {
 }
 
 declare module 'openai/resources/completions' {
-  interface Completion extends Timings {}
+  interface Completion extends Timings, Progress {}
 }
 type CompletionChunk = Omit<OrNull<OpenAI.Completion, 'usage'>, 'choices'> & {
   choices: OrNull<OpenAI.CompletionChoice, 'finish_reason'>[];

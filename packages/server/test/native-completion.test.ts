@@ -278,3 +278,89 @@ test('timings of chat and text completions, whole and streamed', async () => {
     expect(several.timings).toBeUndefined();
   }
 });
+
+describe('return_progress and timings_per_token', () => {
+  let own: Model;
+  let slow: RunningServer;
+  beforeAll(async () => {
+    own = await loadDemo(2, { prefillChunk: 8, batchInvariant: false });
+    slow = await serving(own);
+  });
+  afterAll(async () => {
+    await slow.close();
+    own.dispose();
+  });
+
+  const text = 'Once upon a time there was a fox who lived by the river and liked to tell stories to all';
+  const bodies = {
+    '/completion': (start: string) => ({ ...greedy, prompt: start + text, n_predict: 4 }),
+    '/v1/completions': (start: string) => ({ prompt: start + text, max_tokens: 4 }),
+    '/v1/chat/completions': (start: string) => ({
+      messages: [{ role: 'user', content: start + text }],
+      max_tokens: 4,
+    }),
+  } as const;
+  const paths = Object.keys(bodies) as (keyof typeof bodies)[];
+  const stream = async (path: keyof typeof bodies, start: string, fields: object, { url } = server) => {
+    const body = { ...bodies[path](start), temperature: 0, stream: true, ...fields };
+    const response = await post(url + path, body);
+    expect(response.headers.get('x-quern-notice')).toBeNull();
+    const all = (await response.text()).matchAll(/^data: (?!\[DONE\])(.*)$/gm);
+    return [...all].map(([, data]) => JSON.parse(data!));
+  };
+  // biome-ignore lint/suspicious/noExplicitAny: checked by the expectations
+  const textOf = (chunk: any): string =>
+    chunk.content ?? chunk.choices[0].text ?? chunk.choices[0].delta.content ?? '';
+
+  test.each(paths)('%s: the prompt’s progress comes before the text', async (path) => {
+    const [start, fields] = [`${path}: `, { return_progress: true }];
+    const chunks = await stream(path, start, fields, slow);
+    const isProgress = ({ prompt_progress }: { prompt_progress?: object }) => prompt_progress !== undefined;
+    const begin = chunks.findIndex(isProgress);
+    const progress = chunks.filter(isProgress).map(({ prompt_progress }) => prompt_progress);
+    const [first] = progress;
+    const { cache, total } = first;
+    const parts = Array.from({ length: Math.ceil((total - cache) / 8) }, (_, i) => cache + 8 * (i + 1));
+    expect(progress.map(({ processed }) => processed)).toEqual([
+      cache,
+      ...parts.map((part) => Math.min(part, total)),
+    ]);
+    expect(progress.every((each) => each.total === total && each.cache === cache)).toBe(true);
+    expect(progress.length).toBeGreaterThan(3);
+    const times = progress.map(({ time_ms }) => time_ms);
+    expect(times).toEqual([...times].sort((a, b) => a - b));
+    expect(chunks.slice(0, begin + progress.length).every((each) => textOf(each) === '')).toBe(true);
+    const { timings } = chunks.at(-1);
+    expect([timings.cache_n, timings.cache_n + timings.prompt_n]).toEqual([cache, total]);
+    const again = (await stream(path, start, fields, slow))
+      .filter(isProgress)
+      .map((each) => each.prompt_progress);
+    expect(again[0].processed).toBe(again[0].cache);
+    expect(again[0].cache).toBeGreaterThan(cache);
+    expect(again.at(-1)).toMatchObject({ total, processed: total });
+  });
+
+  test.each(paths)('%s: each chunk of text has the times until then', async (path) => {
+    const chunks = await stream(path, '', { timings_per_token: true });
+    const texts = chunks.filter((each) => textOf(each) !== '');
+    expect(texts.length).toBeGreaterThan(1);
+    const last = chunks.at(-1).timings;
+    let predicted = 0;
+    for (const { timings } of texts) {
+      expect(timings).toMatchObject({ prompt_n: last.prompt_n, cache_n: last.cache_n });
+      expect(timings.predicted_n).toBeGreaterThan(predicted);
+      predicted = timings.predicted_n;
+    }
+    expect(predicted).toBe(last.predicted_n);
+  });
+
+  test.each(paths)('%s: without them, and in whole answers, nothing changes', async (path) => {
+    const chunks = await stream(path, '', {});
+    expect(chunks.slice(0, -1).some((each) => 'timings' in each || 'prompt_progress' in each)).toBe(false);
+    const body = { ...bodies[path](''), temperature: 0, return_progress: true, timings_per_token: true };
+    const whole = await json(await post(server.url + path, body));
+    expect([whole.timings.predicted_n, 'prompt_progress' in whole]).toEqual([4, false]);
+    const wrong = await post(server.url + path, { ...body, return_progress: 'yes' });
+    expect([wrong.status, (await json(wrong)).error.param]).toEqual([400, 'return_progress']);
+  });
+});

@@ -104,7 +104,7 @@ describe('GET and HEAD /', () => {
     ['text/html', html],
     ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', html],
   ])('Accept %s', async (accept, type) => {
-    const headers: HeadersInit = accept === undefined ? {} : { accept };
+    const headers: Record<string, string> = accept === undefined ? {} : { accept };
     const response = await fetch(server.url, { headers });
     const { status } = response;
     expect([status, response.headers.get('content-type')]).toEqual([200, type]);

@@ -1,6 +1,6 @@
 import type { GenerationResult, TokenLogprobs } from '@quern/runtime';
 import { interleave } from './interleave.js';
-import type { TurnEvent } from './turn.js';
+import type { WatchedEvent } from './watch.js';
 
 /** A whole answer. */
 export interface Answer {
@@ -23,14 +23,14 @@ const nothing = (): Answer => ({
 
 /** All answers of a request, which are generated together. */
 export async function collect(
-  turns: readonly AsyncIterable<TurnEvent>[],
+  turns: readonly AsyncIterable<WatchedEvent>[],
 ): Promise<readonly (Answer & { readonly result: GenerationResult })[]> {
   const answers = turns.map(nothing);
   for await (const [index, event] of interleave(turns)) add(answers[index]!, event);
   return answers as (Answer & { readonly result: GenerationResult })[];
 }
 
-function add(answer: Answer, event: TurnEvent): void {
+function add(answer: Answer, event: WatchedEvent): void {
   switch (event.type) {
     case 'text':
       answer.text += event.text;

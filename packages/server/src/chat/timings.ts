@@ -3,7 +3,31 @@ import type { GenerationResult } from '@quern/runtime';
 const each = (ms: number, count: number) => (count === 0 ? 0 : ms / count);
 const perSecond = (ms: number, count: number) => (ms === 0 ? 0 : (1000 * count) / ms);
 
+/** Tokens of a prompt and of its answer, and the milliseconds that they took. */
+interface Figures {
+  readonly cached: number;
+  readonly computed: number;
+  readonly promptMs: number;
+  readonly predicted: number;
+  readonly predictedMs: number;
+}
+
 /** The times of an answer, as llama.cpp's server writes them: computed prompt tokens and generated ones. */
+export const timings = ({ cached, computed, promptMs, predicted, predictedMs }: Figures) => ({
+  cache_n: cached,
+  prompt_n: computed,
+  prompt_ms: promptMs,
+  prompt_per_token_ms: each(promptMs, computed),
+  prompt_per_second: perSecond(promptMs, computed),
+  predicted_n: predicted,
+  predicted_ms: predictedMs,
+  predicted_per_token_ms: each(predictedMs, predicted),
+  predicted_per_second: perSecond(predictedMs, predicted),
+});
+
+export type Timings = ReturnType<typeof timings>;
+
+/** The times of a whole answer. */
 export function timingsOf({
   promptTokens,
   cachedTokens,
@@ -13,17 +37,14 @@ export function timingsOf({
   draftedTokens,
   acceptedTokens,
 }: GenerationResult) {
-  const [prompt, predicted] = [promptTokens - cachedTokens, tokens.length];
   return {
-    cache_n: cachedTokens,
-    prompt_n: prompt,
-    prompt_ms: prefillMs,
-    prompt_per_token_ms: each(prefillMs, prompt),
-    prompt_per_second: perSecond(prefillMs, prompt),
-    predicted_n: predicted,
-    predicted_ms: decodeMs,
-    predicted_per_token_ms: each(decodeMs, predicted),
-    predicted_per_second: perSecond(decodeMs, predicted),
+    ...timings({
+      cached: cachedTokens,
+      computed: promptTokens - cachedTokens,
+      promptMs: prefillMs,
+      predicted: tokens.length,
+      predictedMs: decodeMs,
+    }),
     ...(draftedTokens > 0 && { draft_n: draftedTokens, draft_n_accepted: acceptedTokens }),
   };
 }

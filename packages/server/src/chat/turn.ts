@@ -12,6 +12,7 @@ import { ApiError, badField } from '../errors.js';
 import type { Metrics } from '../metrics.js';
 import type { NamedModel } from '../models.js';
 import { defaults, type HandlerOptions } from '../options.js';
+import type { Watch } from './watch.js';
 
 /** What happens while an answer is generated. */
 export type TurnEvent =
@@ -44,12 +45,14 @@ export type Begin = (
 /**
  * Generates, and notes the figures of the request.
  * @param structuredBy the field of the request that says what the text must be
+ * @param watch counts the tokens
  */
 export async function* turn(
   served: NamedModel<'generation'>,
   begin: Begin,
   metrics: Metrics,
   structuredBy = 'response_format',
+  watch?: Watch,
 ): AsyncGenerator<TurnEvent, void, undefined> {
   const figures = new Figures();
   const thoughts = new ThinkingTokens();
@@ -60,6 +63,7 @@ export async function* turn(
     for await (const piece of generation) {
       adapter?.starts();
       figures.add(piece.tokens.length);
+      watch?.add(piece.tokens.length);
       thoughts.add(piece);
       yield* eventsOf(piece, calls);
     }

@@ -13,6 +13,7 @@ import {
   stream,
   streamOptions,
   thinkingOff,
+  watchFields,
   whole,
 } from './fields.js';
 import { structureFields, structureFrom } from './structure.js';
@@ -59,6 +60,7 @@ export const chatRequest = z.strictObject({
   n,
   stream,
   stream_options: streamOptions,
+  ...watchFields,
   logprobs: orNull(z.boolean()),
   top_logprobs: orNull(whole(0, 20)),
   ...structureFields,

@@ -9,6 +9,7 @@ import {
   sampling,
   stream,
   streamOptions,
+  watchFields,
   whole,
 } from './fields.js';
 import { structureFields } from './structure.js';
@@ -29,6 +30,7 @@ export const completionRequest = z.strictObject({
   echo: orNull(z.boolean()),
   stream,
   stream_options: streamOptions,
+  ...watchFields,
   logprobs: orNull(whole(0, 20)),
   ...structureFields,
   suffix: orNull(z.string()),

@@ -119,6 +119,12 @@ export const stream = orNull(z.boolean());
 export const streamOptions = orNull(
   z.strictObject({ include_usage: orNull(z.boolean()), include_obfuscation: z.unknown().optional() }),
 );
+/** What a stream shows of its progress: fields of llama.cpp's server. */
+export const watchFields = {
+  return_progress: orNull(z.boolean()),
+  timings_per_token: orNull(z.boolean()),
+};
+
 export const modelName = orNull(z.string());
 export { orNull, whole };
 

@@ -1,7 +1,7 @@
 import type { GenerateOptions, Model } from '@quern/runtime';
 import { z } from 'zod';
 import { badField } from '../errors.js';
-import { modelName, n, notSupported, orNull, stream, whole } from './fields.js';
+import { modelName, n, notSupported, orNull, stream, watchFields, whole } from './fields.js';
 
 /** A field whose neutral values are accepted: any other would change the answer. */
 const only = (name: string, ...neutral: readonly unknown[]) =>
@@ -28,8 +28,6 @@ const unused = {
   n_discard: anything,
   n_cache_reuse: anything,
   id_slot: anything,
-  timings_per_token: anything,
-  return_progress: anything,
   sse_ping_interval: anything,
   api_key: anything,
 };
@@ -84,6 +82,7 @@ export const nativeFields = {
   n_cmpl: n,
   n,
   stream,
+  ...watchFields,
   cache_prompt: orNull(z.boolean()),
   return_tokens: orNull(z.boolean()),
   response_fields: orNull(z.array(z.string())),

@@ -5,8 +5,9 @@ import { type Answer, collect } from '../chat/collect.js';
 import { interleave } from '../chat/interleave.js';
 import { chatLogprobs } from '../chat/logprobs.js';
 import { timingsField } from '../chat/timings.js';
-import { answer, sharing, type TurnEvent, turn } from '../chat/turn.js';
+import { answer, sharing, turn } from '../chat/turn.js';
 import { finishReason, usageOf } from '../chat/usage.js';
+import { type WatchedEvent, watched, watchedFields } from '../chat/watch.js';
 import type { Call, ServerContext } from '../context.js';
 import { generatorFor, type NamedModel } from '../models.js';
 import {
@@ -62,7 +63,9 @@ function turnsOf(
   const structuredBy = body.tools?.length ? 'tools' : structure?.field;
   return Array.from({ length: body.n ?? 1 }, (_, i) => {
     const seed = body.seed === undefined ? undefined : body.seed + i;
-    return turn(served, answer(messages, { ...options, seed }), metrics, structuredBy);
+    return watched(body, (more, watch) =>
+      turn(served, answer(messages, { ...options, ...more, seed }), metrics, structuredBy, watch),
+    );
   });
 }
 
@@ -78,7 +81,7 @@ function optionsOf(body: ChatRequest): ChatOptions {
 }
 
 async function whole(
-  turns: readonly AsyncIterable<TurnEvent>[],
+  turns: readonly AsyncIterable<WatchedEvent>[],
   { model }: Served,
   head: Head,
   noted: boolean,
@@ -114,7 +117,7 @@ const messageOf = ({ text, thinking, calls }: Answer) => ({
 const thoughts = (text: string) => ({ reasoning_content: text, reasoning: text });
 
 async function* chunks(
-  turns: readonly AsyncIterable<TurnEvent>[],
+  turns: readonly AsyncIterable<WatchedEvent>[],
   { stream_options, logprobs }: ChatRequest,
   { model }: Served,
   head: Head,
@@ -124,13 +127,13 @@ async function* chunks(
     const fields = { ...(withUsage && { usage: usage ?? null }), ...more };
     return event({ ...head, object: 'chat.completion.chunk', choices, ...fields });
   };
-  const choice = (index: number, delta: object, more: object = {}) =>
-    chunk([{ index, delta, finish_reason: null, ...more }]);
+  const choice = (index: number, delta: object, more: object = {}, beside?: object) =>
+    chunk([{ index, delta, finish_reason: null, ...more }], undefined, beside);
   const timings = () => (turns.length === 1 ? timingsField(results) : {});
   const results: GenerationResult[] = [];
   const calls = new Set<number>();
   let thinkingTokens = 0;
-  const noted = (each: Extract<TurnEvent, { type: 'text' }>) =>
+  const noted = (each: Extract<WatchedEvent, { type: 'text' }>) =>
     logprobs ? { logprobs: chatLogprobs(model, each.logprobs) } : {};
   for (const index of turns.keys()) yield choice(index, { role: 'assistant', content: '' });
   for await (const [index, each] of interleave(turns)) {
@@ -140,14 +143,15 @@ async function* chunks(
       thinkingTokens += each.thinkingTokens;
       const finish_reason = finishReason(each.result, calls.has(index));
       yield chunk([{ index, delta: {}, finish_reason }], undefined, timings());
-    } else if (each.type === 'text') yield choice(index, { content: each.text }, noted(each));
-    else yield choice(index, deltaOf(each));
+    } else yield choice(index, deltaOf(each), each.type === 'text' ? noted(each) : {}, watchedFields(each));
   }
   if (withUsage) yield chunk([], usageOf(results, results.length, thinkingTokens), timings());
   yield event('[DONE]');
 }
 
-function deltaOf(each: Exclude<TurnEvent, { type: 'text' | 'end' }>) {
+function deltaOf(each: Exclude<WatchedEvent, { type: 'end' }>) {
+  if (each.type === 'progress') return {};
+  if (each.type === 'text') return { content: each.text };
   if (each.type === 'thinking') return thoughts(each.text);
   const { index } = each;
   if (each.type === 'arguments') return { tool_calls: [{ index, function: { arguments: each.text } }] };

@@ -4,7 +4,8 @@ import { collect } from '../chat/collect.js';
 import { interleave } from '../chat/interleave.js';
 import { nativeLogprobs } from '../chat/logprobs.js';
 import { timingsOf } from '../chat/timings.js';
-import { continuation, sharing, type TurnEvent, turn } from '../chat/turn.js';
+import { continuation, sharing, turn } from '../chat/turn.js';
+import { type WatchedEvent, watched, watchedFields } from '../chat/watch.js';
 import type { Call, ServerContext } from '../context.js';
 import { generatorFor, type NamedModel } from '../models.js';
 import {
@@ -46,7 +47,9 @@ export async function continueNatively(
   const options = { ...nativeOptions(fields, served.model), ...shared, signal, onNotice };
   const all = prompts.flatMap((prompt) => answersTo(prompt, fields, options));
   const turns = all.map(({ prompt, seed }) =>
-    turn(served, continuation(prompt, { ...options, seed }), metrics, structuredBy(fields)),
+    watched(fields, (more, watch) =>
+      turn(served, continuation(prompt, { ...options, ...more, seed }), metrics, structuredBy(fields), watch),
+    ),
   );
   const ends = all.map(({ prompt }, index) => endOf(index, prompt, fields, served));
   if (fields.stream)
@@ -101,7 +104,7 @@ const stopTypes = {
 } as const;
 
 async function whole(
-  turns: readonly AsyncIterable<TurnEvent>[],
+  turns: readonly AsyncIterable<WatchedEvent>[],
   fields: NativeFields,
   model: Model,
   ends: readonly End[],
@@ -119,7 +122,7 @@ async function whole(
 }
 
 async function* chunks(
-  turns: readonly AsyncIterable<TurnEvent>[],
+  turns: readonly AsyncIterable<WatchedEvent>[],
   fields: NativeFields,
   model: Model,
   ends: readonly End[],
@@ -130,8 +133,10 @@ async function* chunks(
       yield event(chosen(fields, last));
     } else if (each.type === 'text') {
       const { text: content, tokens, logprobs = [] } = each;
-      yield event({ index, content, tokens, stop: false, ...probabilities(fields, model, logprobs) });
-    }
+      const more = { ...probabilities(fields, model, logprobs), ...watchedFields(each) };
+      yield event({ index, content, tokens, stop: false, ...more });
+    } else if (each.type === 'progress')
+      yield event({ index, content: '', tokens: [], stop: false, ...watchedFields(each) });
   }
 }
 

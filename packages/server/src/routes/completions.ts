@@ -5,8 +5,9 @@ import { collect } from '../chat/collect.js';
 import { interleave } from '../chat/interleave.js';
 import { textLogprobs } from '../chat/logprobs.js';
 import { timingsField } from '../chat/timings.js';
-import { continuation, sharing, type TurnEvent, turn } from '../chat/turn.js';
+import { continuation, sharing, turn } from '../chat/turn.js';
 import { finishReason, usageOf } from '../chat/usage.js';
+import { type WatchedEvent, watched, watchedFields } from '../chat/watch.js';
 import type { Call, ServerContext } from '../context.js';
 import { generatorFor, type NamedModel } from '../models.js';
 import { type CompletionRequest, completionRequest, needFitting, promptsOf } from '../requests/completion.js';
@@ -81,13 +82,15 @@ async function turnsOf(
   return prompts.flatMap((prompt) =>
     Array.from({ length: body.n ?? 1 }, (_, i) => {
       const seed = body.seed === undefined ? undefined : body.seed + i;
-      return turn(served, continuation(prompt, { ...options, seed }), metrics, structure?.field);
+      return watched(body, (more, watch) =>
+        turn(served, continuation(prompt, { ...options, ...more, seed }), metrics, structure?.field, watch),
+      );
     }),
   );
 }
 
 async function whole(
-  turns: readonly AsyncIterable<TurnEvent>[],
+  turns: readonly AsyncIterable<WatchedEvent>[],
   { logprobs: top, n }: CompletionRequest,
   { model }: Served,
   head: Head,
@@ -106,7 +109,7 @@ async function whole(
 }
 
 async function* chunks(
-  turns: readonly AsyncIterable<TurnEvent>[],
+  turns: readonly AsyncIterable<WatchedEvent>[],
   { stream_options, n }: CompletionRequest,
   { model }: Served,
   head: Head,
@@ -135,7 +138,9 @@ async function* chunks(
       results[index] = each.result;
       const last = { index, text: '', logprobs: null, finish_reason: finishReason(each.result) };
       yield chunk([last], undefined, timings());
-    } else if (each.type === 'text') yield chunk([choice(index, each.text, each.logprobs)]);
+    } else if (each.type === 'text')
+      yield chunk([choice(index, each.text, each.logprobs)], undefined, watchedFields(each));
+    else if (each.type === 'progress') yield chunk([choice(index, '')], undefined, watchedFields(each));
   }
   if (withUsage) yield chunk([], usageOf(results, n), timings());
   yield event('[DONE]');
