@@ -7,6 +7,10 @@ import type { RunningServer } from '../src/index.js';
 import { serving } from './serving.js';
 
 const pieces = [
+  '<think>',
+  'Hm',
+  ' rain',
+  '</think>',
   'Let',
   ' me',
   ' see',
@@ -18,13 +22,19 @@ const pieces = [
   '</tool_call>',
 ];
 
+const controls = ['</tool_call>', '<tool_call>', '<think>', '</think>'];
+const chatTemplate = `{# <tool_call> <think> #}{% for m in messages %}{{ m.content }}
+{%- if m.reasoning_content %} ({{ m.reasoning_content }}){% endif %}{% endfor %}
+{%- if tools %}{{ tools | tojson }}{% endif %}¶`;
+
 let model: Model;
 let server: RunningServer;
 const chats: (readonly ChatMessage[])[] = [];
 const bodies: { readonly input: readonly { readonly type?: string }[] }[] = [];
 beforeAll(async () => {
-  const path = await writeScriptedModel(pieces, { controls: ['</tool_call>', '<tool_call>'], context: 2048 });
-  model = await loadModel(path, { backend: 'cpu', cache: 'paged', sequences: 2, context: 2048 });
+  const path = await writeScriptedModel(pieces, { controls, context: 2048 });
+  const options = { backend: 'cpu', cache: 'paged', sequences: 2, context: 2048, chatTemplate } as const;
+  model = await loadModel(path, { ...options, onNotice: () => {} });
   const chat = model.chat.bind(model);
   model.chat = ((...args: Parameters<Model['chat']>) => {
     chats.push(args[0]);
@@ -37,7 +47,7 @@ afterAll(async () => {
   model.dispose();
 });
 
-type Settings = Readonly<Record<string, boolean>>;
+type Settings = Readonly<Record<string, boolean | string[]>>;
 
 const ask = (openai: Settings = {}) => ({
   model: createOpenAI({
@@ -96,11 +106,20 @@ describe.each(Object.entries(ways))('%s', (_, run) => {
     expect(await run()).toBe('Let me see');
     expect(chats).toMatchObject([first, second]);
     expect(bodies[1]!.input.map(({ type }) => type)).toContain('item_reference');
+    expect(chats[1]![2]).toMatchObject({ reasoning_content: 'Hm rain' });
   });
 
   test('store: false: it sends them', async () => {
     expect(await run({ store: false })).toBe('Let me see');
     expect(chats).toMatchObject([first, second]);
     expect(bodies[1]!.input.map(({ type }) => type)).not.toContain('item_reference');
+    expect(chats[1]![2]).not.toHaveProperty('reasoning_content');
+  });
+
+  test('store: false: thoughts come back as encrypted_content', async () => {
+    expect(await run({ store: false, include: ['reasoning.encrypted_content'] })).toBe('Let me see');
+    expect(chats[1]![2]).toMatchObject({ ...second[2], reasoning_content: 'Hm rain' });
+    const reasoning = bodies[1]!.input.find(({ type }) => type === 'reasoning');
+    expect(reasoning).toMatchObject({ encrypted_content: expect.stringMatching(/^quern1\./), summary: [] });
   });
 });

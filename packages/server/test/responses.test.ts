@@ -162,8 +162,13 @@ describe('Codex', () => {
     const call = { type: 'custom_tool_call', name: 'apply_patch', input: '*** Begin Patch' };
     if (stream) {
       const events = await eventsOf(response);
+      const delta = 'response.custom_tool_call_input.delta';
+      expect(events.flatMap((each) => (each.type === delta ? each.delta : []))).toEqual([
+        '*** Begin',
+        ' Patch',
+      ]);
       expect(types(events).slice(2)).toEqual([
-        ...['response.output_item.added', 'response.custom_tool_call_input.delta'],
+        ...['response.output_item.added', delta],
         ...['response.custom_tool_call_input.done', 'response.output_item.done', 'response.completed'],
       ]);
       expect(events.find(({ type }) => type === 'response.output_item.done').item).toMatchObject(call);
@@ -298,6 +303,53 @@ describe('the client of OpenAI', () => {
     expect(streamed).toEqual(['I', ' list']);
     const plain = await responses.create({ ...question, top_logprobs: 2 });
     expect(plain.output[1]).toMatchObject({ content: [{ logprobs: [] }] });
+  });
+});
+
+describe('reasoning.encrypted_content', () => {
+  const include = ['reasoning.encrypted_content'];
+  const user = { role: 'user', content: 'A' };
+  const text = { role: 'assistant', content: 'B' };
+  const back = (item: object) => ask({ input: [user, { type: 'reasoning', ...item }, text, user] });
+  const form = (bytes: Uint8Array | string) => `quern1.${Buffer.from(bytes).toString('base64')}`;
+
+  test('is there where it is asked for, whole and streamed, and comes back', async () => {
+    const [item] = (await json(await ask({ input: 'Hi', store: false, include }))).output;
+    expect(item).toMatchObject({ type: 'reasoning', encrypted_content: form('Let me look') });
+    const events = await eventsOf(await ask({ input: 'Hi', store: false, include, stream: true }));
+    const [added, done] = ['added', 'done'].map((type) =>
+      events.find((each) => each.type === `response.output_item.${type}`),
+    );
+    expect(added.item).not.toHaveProperty('encrypted_content');
+    expect(done.item).toMatchObject({ encrypted_content: item.encrypted_content });
+    const { id, summary, encrypted_content } = item;
+    expect((await back({ id, summary, encrypted_content })).status).toBe(200);
+    expect(await lastPrompt()).toBe('user: A\nassistant: B (Let me look)\nuser: A\n¶');
+    const [plain] = (await json(await ask({ input: 'Hi', store: false }))).output;
+    expect(plain).not.toHaveProperty('encrypted_content');
+  });
+
+  test.each([
+    ['of another server', 'gAAAAABo'],
+    ['no base64', 'quern1.Let me look'],
+    ['base64 with more behind it', `${form('Let me look')}!`],
+    ['no text', form(Uint8Array.of(0xff, 0xfe))],
+    ['longer than the server writes', form('a'.repeat((1 << 20) + 3))],
+  ])('%s: 400', async (_, encrypted_content) => {
+    const response = await back({ summary: [], encrypted_content });
+    expect([response.status, (await json(response)).error.param]).toEqual([400, 'input.1.encrypted_content']);
+  });
+
+  test('what is beside the form of another server stands for it', async () => {
+    const encrypted_content = 'gAAAAABo';
+    const summary = [{ type: 'summary_text', text: 'Short.' }];
+    const response = await back({ summary, encrypted_content });
+    expect(response.headers.get('x-quern-notice')).toBe('left out of the input: encrypted_content');
+    expect(await lastPrompt()).toContain('B (Short.)');
+    const content = [{ type: 'reasoning_text', text: 'Whole.' }];
+    const whole = await back({ content, summary, encrypted_content });
+    expect(whole.headers.get('x-quern-notice')).toBeNull();
+    expect(await lastPrompt()).toContain('B (Whole.)');
   });
 });
 

@@ -1,7 +1,15 @@
 import type { ChatMessage, MessageCall } from '@quern/runtime';
 import { stringifyJson } from '@quern/runtime';
 import { badField } from '../errors.js';
-import { type Content, type Item, type OtherItem, textOf, unreadPart } from './response-items.js';
+import {
+  type Content,
+  type Item,
+  isForeign,
+  type OtherItem,
+  textOf,
+  thoughtsOf,
+  unreadPart,
+} from './response-items.js';
 import { shownName } from './response-tools.js';
 import { needArguments } from './tools.js';
 
@@ -21,12 +29,15 @@ export function conversationOf(items: readonly Item[], instructions: string | un
 }
 
 /**
- * @throws ApiError 400 for arguments of calls that are no object, and for a question that has more than text. Images and
- * files of earlier messages are left out: the conversation goes on without them.
+ * @throws ApiError 400 for arguments of calls that are no object, for thoughts that only another server can read and that
+ * have no summary, and for a question that has more than text. Images and files of earlier messages are left out: the
+ * conversation goes on without them.
  */
 export function needReadable(items: readonly Item[]): void {
-  for (const [index, item] of items.entries())
+  for (const [index, item] of items.entries()) {
     if (item.type === 'function_call') needArguments(item.arguments, `input.${index}.arguments`);
+    if (item.type === 'reasoning' && isForeign(item) && thoughtsOf(item) === '') throw unreadable(index);
+  }
   const last = items.findLastIndex((item) => item.type === 'message' && item.role === 'user');
   const question = items[last];
   const type = question?.type === 'message' ? unreadPart(question.content) : undefined;
@@ -37,6 +48,13 @@ export function needReadable(items: readonly Item[]): void {
     `${param} has a part of the type ${type}: this model reads no images, sounds or files`,
   );
 }
+
+const unreadable = (index: number) =>
+  badField(
+    `input.${index}.encrypted_content`,
+    `input.${index}.encrypted_content is not of this server, or was changed: leave the item out`,
+    'invalid_encrypted_content',
+  );
 
 /** An answer of the assistant whose items still come. */
 interface Turn {
@@ -61,7 +79,8 @@ class Builder {
           });
         break;
       case 'reasoning':
-        this.open().thoughts.push(textOf(item.content?.length ? item.content : (item.summary ?? []), '\n\n'));
+        if (isForeign(item)) this.leftOut.add('encrypted_content');
+        this.open().thoughts.push(thoughtsOf(item));
         break;
       case 'function_call':
         this.call(item.call_id, shownName(item), item.arguments);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { decodeThoughts } from './encrypted-content.js';
 
 const unread = z.unknown().optional();
 const id = z.string().nullish();
@@ -76,7 +77,7 @@ const reasoning = z.strictObject({
   id,
   summary: z.array(part).nullish(),
   content: z.array(part).nullish(),
-  encrypted_content: unread,
+  encrypted_content: z.string().nullish(),
   status: unread,
 });
 
@@ -145,6 +146,18 @@ function textOfPart(each: Part): string {
 
 export const textOf = (parts: Content, separator = ''): string =>
   typeof parts === 'string' ? parts : parts.map(textOfPart).join(separator);
+
+type Reasoning = Extract<Item, { readonly type: 'reasoning' }>;
+
+/** The thoughts of an item: as text, as this server's `encrypted_content`, or their summary. */
+export function thoughtsOf({ content, summary, encrypted_content: encoded }: Reasoning): string {
+  if (content?.length) return textOf(content, '\n\n');
+  return (encoded ? decodeThoughts(encoded) : undefined) ?? textOf(summary ?? [], '\n\n');
+}
+
+/** Whether the thoughts are in a form of another server. */
+export const isForeign = ({ content, encrypted_content: encoded }: Reasoning): boolean =>
+  Boolean(encoded) && !content?.length && decodeThoughts(encoded!) === undefined;
 
 /** The type of the first part that is no text. */
 export const unreadPart = (parts: Content): string | undefined =>

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { type Model, parseJson } from '@quern/runtime';
+import type { Model } from '@quern/runtime';
 import { type AnswerEnd, type Block, isCut } from '../chat/blocks.js';
+import { customInput } from '../chat/custom-input.js';
 import { textPartLogprobs } from '../chat/logprobs.js';
 import type { ApiError } from '../errors.js';
+import { encodeThoughts } from '../requests/encrypted-content.js';
 import type { Item } from '../requests/response-items.js';
 import type { Callee } from '../requests/response-tools.js';
 import type { ResponsesRequest } from '../requests/responses.js';
@@ -56,6 +58,8 @@ export type Head = ReturnType<typeof headOf>;
 export interface ResponseOf {
   readonly head: Head;
   readonly model: Model;
+  /** Thoughts also as `encrypted_content`. */
+  readonly encodesThoughts: boolean;
   /** By the names that the model sees. */
   readonly callees: ReadonlyMap<string, Callee>;
 }
@@ -120,7 +124,11 @@ export function itemOf(of: ResponseOf, block: Block, status: ItemStatus) {
   const { kind } = block;
   if (kind === 'call') return callItem(of, block, status);
   const content = status === 'in_progress' ? [] : [partOf(of, block)];
-  if (kind === 'thinking') return { type: 'reasoning' as const, id, summary: [], content, status };
+  if (kind === 'thinking') {
+    const encoded = of.encodesThoughts &&
+      status !== 'in_progress' && { encrypted_content: encodeThoughts(block.text) };
+    return { type: 'reasoning' as const, id, summary: [], content, ...encoded, status };
+  }
   return { type: 'message' as const, id, role: 'assistant' as const, content, status };
 }
 
@@ -128,18 +136,8 @@ function callItem(of: ResponseOf, block: Block, status: ItemStatus) {
   const { type, ...callee } = calleeOf(of, block);
   const common = { id: idOf(of, block), call_id: block.id, ...callee, status };
   return type === 'custom'
-    ? { type: 'custom_tool_call' as const, ...common, input: inputOf(block.text) }
+    ? { type: 'custom_tool_call' as const, ...common, input: customInput(block.text) }
     : { type: 'function_call' as const, ...common, arguments: block.text };
-}
-
-/** The text for a custom tool, out of the arguments of its function; those that were cut as they are. */
-export function inputOf(args: string): string {
-  try {
-    const { input } = parseJson(args) as { readonly input: unknown };
-    return typeof input === 'string' ? input : args;
-  } catch {
-    return args;
-  }
 }
 
 /** A text, or thoughts, as a part of an item. */

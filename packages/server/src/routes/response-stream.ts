@@ -1,4 +1,5 @@
 import { type Block, type BlockEvent, blocksOf } from '../chat/blocks.js';
+import { CustomInput, customInput } from '../chat/custom-input.js';
 import { textPartLogprobs } from '../chat/logprobs.js';
 import type { TurnEvent } from '../chat/turn.js';
 import type { ApiError } from '../errors.js';
@@ -9,7 +10,6 @@ import {
   endedResponse,
   failedResponse,
   idOf,
-  inputOf,
   itemOf,
   partOf,
   type ResponseOf,
@@ -22,6 +22,8 @@ type Ended = ReturnType<typeof endedResponse>;
 export class ResponseStream {
   private count = 0;
   private readonly blocks: Block[] = [];
+  /** The text of the open call of a custom tool. */
+  private input = new CustomInput();
 
   /** @param onEnd called before the last event, with its response */
   constructor(
@@ -62,6 +64,7 @@ export class ResponseStream {
 
   private opened(block: Block): Named[] {
     this.blocks.push(block);
+    this.input = new CustomInput();
     const item = itemOf(this.of, block, 'in_progress');
     const added: Named = ['response.output_item.added', { output_index: block.index, item }];
     if (block.kind === 'call') return [added];
@@ -70,9 +73,13 @@ export class ResponseStream {
   }
 
   private added({ block, text, logprobs }: Extract<BlockEvent, { type: 'delta' }>): Named[] {
-    if (this.isCustom(block)) return []; // its text is inside of JSON
+    if (this.isCustom(block)) return this.addedInput(block, this.input.add(text));
     const withLogprobs = block.kind === 'text' && { logprobs: textPartLogprobs(this.of.model, logprobs) };
     return [[`response.${names[block.kind]}.delta`, { ...this.place(block), delta: text, ...withLogprobs }]];
+  }
+
+  private addedInput(block: Block, delta: string): Named[] {
+    return delta === '' ? [] : [['response.custom_tool_call_input.delta', { ...this.place(block), delta }]];
   }
 
   private closed(block: Block, isCut: boolean): Named[] {
@@ -84,11 +91,9 @@ export class ResponseStream {
   private closedCall(block: Block): Named[] {
     const place = this.place(block);
     if (this.isCustom(block)) {
-      const input = inputOf(block.text);
-      return [
-        ['response.custom_tool_call_input.delta', { ...place, delta: input }],
-        ['response.custom_tool_call_input.done', { ...place, input }],
-      ];
+      const input = customInput(block.text);
+      const rest = input.slice(this.input.text.length);
+      return [...this.addedInput(block, rest), ['response.custom_tool_call_input.done', { ...place, input }]];
     }
     const { name } = calleeOf(this.of, block);
     return [['response.function_call_arguments.done', { ...place, name, arguments: block.text }]];

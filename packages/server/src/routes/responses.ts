@@ -49,7 +49,12 @@ export async function responses(request: Request, context: ServerContext, call: 
   const structuredBy = body.tools?.length ? 'tools' : 'text.format';
   const events = turn(served, answer(messages, options), context.metrics, structuredBy);
   const stores = body.store !== false && context.answers.isOn;
-  const of = { head: headOf(body, served.name, stores), model: served.model, callees: tools.callees };
+  const of = {
+    head: headOf(body, served.name, stores),
+    model: served.model,
+    encodesThoughts: body.include?.includes('reasoning.encrypted_content') ?? false,
+    callees: tools.callees,
+  };
   const keep = (response: ReturnType<typeof endedResponse>): void => {
     if (stores && !call.signal.aborted) context.answers.add(owner, storedAnswer(response, input));
   };
