@@ -29,6 +29,7 @@ import { refusal } from './routes/refused.js';
 import { cohereError, rerank } from './routes/rerank.js';
 import { countInputTokens, responses } from './routes/responses.js';
 import { addStoredResponses } from './routes/stored-responses.js';
+import { info } from './routes/tei-info.js';
 import { detokenize, tokenize } from './routes/tokens.js';
 import { beginSpan, endSpan, findTracer } from './spans.js';
 import { StoredAnswers } from './stored-answers.js';
@@ -168,6 +169,7 @@ function appOf(
   app.get('/models', (c) => listModels(c, context));
   app.get('/props', (c) => props(c.req.raw, context));
   app.get('/slots', (c) => slots(c.req.raw, context));
+  app.get('/info', (c) => info(c.req.raw, context));
   app.get('/v1/models/*', (c) => showModel(c, context));
   addOllamaRoutes(app, context);
   app.get('/models/*', (c) => showModel(c, context));

@@ -159,6 +159,63 @@ describe('embeddings', () => {
   );
 });
 
+describe('/tokenize with inputs, as TEI has it', () => {
+  const bare = (text: string, start: number | null, stop: number | null) => ({
+    ...{ id: expect.any(Number), text, special: false, start, stop },
+  });
+
+  test('a list of tokens for each text', async () => {
+    const [tokens, ...others] = await ask('/tokenize', { inputs: 'a b' });
+    const [begin, a, b, end] = encoder.tokenizer.encode('a b');
+    expect(tokens).toEqual([
+      { id: begin, text: '[CLS]', special: true, start: null, stop: null },
+      { id: a, text: 'a', special: false, start: 0, stop: 1 },
+      { id: b, text: 'b', special: false, start: 2, stop: 3 },
+      { id: end, text: '[SEP]', special: true, start: null, stop: null },
+    ]);
+    expect(others).toEqual([]);
+    const both = { inputs: ['a b', ''], add_special_tokens: false };
+    expect(await ask('/tokenize', both)).toEqual([tokens.slice(1, 3), []]);
+  });
+
+  test('places count characters of the text; behind an unknown token there are none', async () => {
+    const inputs = ['\t A  É', 'ab', 'a 😀 b'];
+    expect(await ask('/tokenize', { inputs, add_special_tokens: false })).toEqual([
+      [bare('A', 2, 3), bare('É', 5, 6)],
+      [bare('a', 0, 1), bare('b', 1, 2)],
+      [bare('a', 0, 1), bare('[UNK]', null, null), bare('b', null, null)],
+    ]);
+  });
+
+  test.each([
+    [{ inputs: 5 }, 'inputs'],
+    [{ inputs: [] }, 'inputs'],
+    [{ inputs: 'a', prompt_name: 'query' }, 'prompt_name'],
+    [{ inputs: 'a', add_special_tokens: 1 }, 'add_special_tokens'],
+  ])('refuses %j', async (body, says) => {
+    const error = { error: expect.stringContaining(says), error_type: 'Validation' };
+    expect(await refused('/tokenize', body)).toEqual({ status: 400, ...error });
+  });
+});
+
+test('/info, as TEI has it', async () => {
+  expect(await json(await fetch(`${server.url}/info`))).toMatchObject({
+    model_id: 'encoder',
+    model_dtype: 'f32',
+    model_type: { reranker: { id2label: { 0: 'LABEL_0' }, label2id: { LABEL_0: 0 } } },
+    max_input_length: encoder.maxTokens,
+    max_client_batch_size: 2048,
+    auto_truncate: false,
+  });
+  const { pooling } = encoder.config;
+  const plain = Object.create(encoder, { ranks: { value: false } }) as Embedder;
+  const own = await serve({ models: { encoder, plain }, port: 0 });
+  expect((await fetch(`${own.url}/info`)).status).toBe(400); // one must be named
+  const found = await json(await fetch(`${own.url}/info?model=plain`));
+  expect(found).toMatchObject({ model_id: 'plain', model_type: { embedding: { pooling } } });
+  await own.close();
+});
+
 test('/metrics: requests, tokens and times of embeddings and rankings', async () => {
   const own = await serve({ models: { encoder }, port: 0, metricsPrefix: 'mine_' });
   const texts = ['a b', 'c'];

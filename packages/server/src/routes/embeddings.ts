@@ -10,20 +10,20 @@ import { wholeJson } from '../whole.js';
 
 const text = z.string().min(1);
 /** Most inputs of a request. */
-const most = 2048;
+export const mostInputs = 2048;
 
 /** Texts, or token ids. */
 export const inputField = z.union(
   [
     text,
-    z.array(text).min(1).max(most),
+    z.array(text).min(1).max(mostInputs),
     z.array(whole(0)).min(1),
     z
       .array(z.array(whole(0)).min(1))
       .min(1)
-      .max(most),
+      .max(mostInputs),
   ],
-  { error: `must be a text, token ids, or a list of up to ${most} of either` },
+  { error: `must be a text, token ids, or a list of up to ${mostInputs} of either` },
 );
 
 type Input = z.output<typeof inputField>;

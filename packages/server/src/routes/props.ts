@@ -1,12 +1,9 @@
-import { createRequire } from 'node:module';
 import type { Model } from '@quern/runtime';
 import type { ServerContext } from '../context.js';
 import { ApiError } from '../errors.js';
-import { here } from '../here.js';
 import { modelFor } from '../models.js';
 import { settingsOf } from '../requests/native.js';
-
-const { version }: { version: string } = createRequire(here)('../package.json');
+import { version } from '../version.js';
 
 /** `?model=`: needed where the server has several models. */
 const named = (request: Request, { options }: ServerContext) =>

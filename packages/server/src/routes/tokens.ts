@@ -6,6 +6,7 @@ import { modelFor } from '../models.js';
 import { chatIds, chatPromptFields } from '../requests/chat-prompt.js';
 import { modelName, orNull, whole } from '../requests/fields.js';
 import { parse, readJson } from '../requests/parse.js';
+import { teiTokenize } from './tei-tokens.js';
 
 const { messages, ...chatFields } = chatPromptFields;
 
@@ -24,10 +25,12 @@ const tokenizeRequest = z.strictObject({
 
 type TokenizeRequest = z.output<typeof tokenizeRequest>;
 
-/** POST /tokenize: a `prompt` or `messages`, as in vLLM; a `content`, as in llama.cpp */
-export async function tokenize(request: Request, { options }: ServerContext, call: Call): Promise<Response> {
-  const body = parse(tokenizeRequest, await readJson(request), call);
-  const { model } = modelFor(options, 'generation', body.model);
+/** POST /tokenize: a `prompt` or `messages`, as in vLLM; a `content`, as in llama.cpp; `inputs`, as in TEI */
+export async function tokenize(request: Request, context: ServerContext, call: Call): Promise<Response> {
+  const json = await readJson(request);
+  if (typeof json === 'object' && json !== null && 'inputs' in json) return teiTokenize(json, context, call);
+  const body = parse(tokenizeRequest, json, call);
+  const { model } = modelFor(context.options, 'generation', body.model);
   const ids = await tokensOf(body, model);
   const { tokenizer } = model;
   return Response.json({
