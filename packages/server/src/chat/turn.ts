@@ -12,7 +12,6 @@ import { ApiError, badField } from '../errors.js';
 import type { Metrics } from '../metrics.js';
 import type { NamedModel } from '../models.js';
 import { defaults, type HandlerOptions } from '../options.js';
-import type { Watch } from './watch.js';
 
 /** What happens while an answer is generated. */
 export type TurnEvent =
@@ -42,17 +41,21 @@ export type Begin = (
   served: NamedModel<'generation'>,
 ) => AsyncIterable<Piece> & { readonly result: Promise<GenerationResult> };
 
+/** Counts tokens that were generated. */
+export interface TokenCount {
+  add(tokens: number): void;
+}
+
 /**
  * Generates, and notes the figures of the request.
  * @param structuredBy the field of the request that says what the text must be
- * @param watch counts the tokens
  */
 export async function* turn(
   served: NamedModel<'generation'>,
   begin: Begin,
   metrics: Metrics,
   structuredBy = 'response_format',
-  watch?: Watch,
+  watch?: TokenCount,
 ): AsyncGenerator<TurnEvent, void, undefined> {
   const figures = new Figures();
   const thoughts = new ThinkingTokens();

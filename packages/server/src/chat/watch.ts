@@ -1,7 +1,7 @@
 import type { GenerateOptions, PromptCounts } from '@quern/runtime';
 import { Pushed } from './pushed.js';
 import { type Timings, timings } from './timings.js';
-import type { TurnEvent } from './turn.js';
+import type { TokenCount, TurnEvent } from './turn.js';
 
 /** How far the computing of a prompt is, as llama.cpp's server says it: tokens, and milliseconds since its start. */
 export interface ProgressEvent {
@@ -33,7 +33,7 @@ export interface WatchFields {
 type WatchOptions = Pick<GenerateOptions, 'onPrompt' | 'onProgress'>;
 
 /** Watches the generation of one answer. */
-export class Watch {
+export class Watch implements TokenCount {
   private readonly progress = new Pushed<ProgressEvent>();
   private counts: PromptCounts = { promptTokens: 0, cachedTokens: 0 };
   private begin = performance.now();
@@ -52,7 +52,6 @@ export class Watch {
     onProgress: ({ done }) => this.show(done),
   };
 
-  /** Counts tokens that were generated. */
   add(tokens: number): void {
     this.first ??= performance.now();
     this.tokens += tokens;
