@@ -1,7 +1,9 @@
-// The AI SDK's provider of OpenAI, as it is by default: responses, with references to stored items.
+// The AI SDK's provider of OpenAI, as it is by default: responses, with references to stored items. Versions 6 and 7.
 import { createOpenAI } from '@ai-sdk/openai';
 import { type ChatMessage, loadModel, type Model } from '@quern/runtime';
-import { generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai';
+import * as ai6 from 'ai';
+import * as ai7 from 'ai-7';
+import { createOpenAI as createOpenAI7 } from 'ai-7-openai';
 import { writeScriptedModel } from '../../runtime/test/scripted-model.js';
 import type { RunningServer } from '../src/index.js';
 import { serving } from './serving.js';
@@ -49,27 +51,33 @@ afterAll(async () => {
 
 type Settings = Readonly<Record<string, boolean | string[]>>;
 
-const ask = (openai: Settings = {}) => ({
-  model: createOpenAI({
-    baseURL: `${server.url}/v1`,
-    apiKey: 'secret',
-    fetch: async (url, init) => {
-      bodies.push(JSON.parse(init!.body as string));
-      return fetch(url, init);
-    },
-  })('demo'),
+/** Notes the bodies of requests. */
+const noted: typeof fetch = async (url, init) => {
+  bodies.push(JSON.parse(init!.body as string));
+  return fetch(url, init);
+};
+
+const provider = () => ({ baseURL: `${server.url}/v1`, apiKey: 'secret', fetch: noted });
+
+const question = { prompt: 'The weather?', temperature: 0, maxRetries: 0 };
+const weather = { description: 'The weather.', execute: async () => 'rain' };
+const parameters = { type: 'object', properties: {} } as const;
+
+const ask6 = (openai: Settings) => ({
+  ...question,
+  model: createOpenAI(provider())('demo'),
   system: 'Be brief.',
-  prompt: 'The weather?',
-  temperature: 0,
-  maxRetries: 0,
-  stopWhen: stepCountIs(2),
-  tools: {
-    weather: tool({
-      description: 'The weather.',
-      inputSchema: jsonSchema<object>({ type: 'object', properties: {} }),
-      execute: async () => 'rain',
-    }),
-  },
+  stopWhen: ai6.stepCountIs(2),
+  tools: { weather: ai6.tool({ ...weather, inputSchema: ai6.jsonSchema<object>(parameters) }) },
+  providerOptions: { openai },
+});
+
+const ask7 = (openai: Settings) => ({
+  ...question,
+  model: createOpenAI7(provider())('demo'),
+  instructions: 'Be brief.',
+  stopWhen: ai7.isStepCount(2),
+  tools: { weather: ai7.tool({ ...weather, inputSchema: ai7.jsonSchema<object>(parameters) }) },
   providerOptions: { openai },
 });
 
@@ -87,13 +95,11 @@ const second = [
   { role: 'tool', content: 'rain' },
 ];
 
-const ways: Record<string, (openai?: Settings) => Promise<string>> = {
-  generateText: async (openai) => (await generateText(ask(openai))).text,
-  streamText: async (openai) => {
-    const stream = streamText(ask(openai));
-    await stream.consumeStream();
-    return stream.text;
-  },
+const ways: Record<string, (openai: Settings) => Promise<string>> = {
+  'generateText of ai 6': async (openai) => (await ai6.generateText(ask6(openai))).text,
+  'generateText of ai 7': async (openai) => (await ai7.generateText(ask7(openai))).text,
+  'streamText of ai 6': async (openai) => ai6.streamText(ask6(openai)).text,
+  'streamText of ai 7': async (openai) => ai7.streamText(ask7(openai)).text,
 };
 
 describe.each(Object.entries(ways))('%s', (_, run) => {
@@ -103,7 +109,7 @@ describe.each(Object.entries(ways))('%s', (_, run) => {
   });
 
   test('the second round refers to stored items', async () => {
-    expect(await run()).toBe('Let me see');
+    expect(await run({})).toBe('Let me see');
     expect(chats).toMatchObject([first, second]);
     expect(bodies[1]!.input.map(({ type }) => type)).toContain('item_reference');
     expect(chats[1]![2]).toMatchObject({ reasoning_content: 'Hm rain' });

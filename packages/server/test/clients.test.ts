@@ -1,7 +1,5 @@
-// Clients that applications use: the AI SDK, LangChain.
+// The AI SDK, by its provider for servers that are compatible with OpenAI's.
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
-import { HumanMessage } from '@langchain/core/messages';
-import { ChatOpenAI } from '@langchain/openai';
 import type { Model } from '@quern/runtime';
 import { generateText, jsonSchema, Output, streamText, tool } from 'ai';
 import type { RunningServer } from '../src/index.js';
@@ -79,20 +77,4 @@ describe('the AI SDK', () => {
     });
     expect(toolResults[0]!.output).toMatch(/^rain in (Rome|Oslo)$/);
   });
-});
-
-test('LangChain’s chat model, whole and streamed', async () => {
-  const chat = new ChatOpenAI({
-    model: 'demo',
-    apiKey: 'secret',
-    temperature: 0,
-    maxTokens: 12,
-    maxRetries: 0,
-    configuration: { baseURL: `${server.url}/v1` },
-  });
-  const { content, usage_metadata } = await chat.invoke([new HumanMessage('Tell me a story.')]);
-  expect(usage_metadata).toMatchObject({ output_tokens: 12 });
-  let streamed = '';
-  for await (const chunk of await chat.stream('Tell me a story.')) streamed += chunk.content;
-  expect(streamed).toBe(content);
 });

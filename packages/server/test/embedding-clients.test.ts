@@ -1,4 +1,4 @@
-// Embeddings through clients that applications use: openai, LangChain, the AI SDK.
+// Embeddings through clients that applications use: openai, LangChain, the AI SDK; rankings through Cohere's.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,6 +6,7 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { OpenAIEmbeddings } from '@langchain/openai';
 import { type Embedder, loadEmbedder, makeSyntheticEncoder } from '@quern/runtime';
 import { embedMany } from 'ai';
+import { CohereClient, CohereClientV2 } from 'cohere-ai';
 import OpenAI from 'openai';
 import { type RunningServer, serve } from '../src/index.js';
 
@@ -86,4 +87,43 @@ test('the AI SDK’s OpenAI-compatible provider', async () => {
   const { embeddings, usage } = await embedMany({ model: provider.embeddingModel('encoder'), values: texts });
   expect(embeddings).toEqual(rows);
   expect(usage.tokens).toBeGreaterThan(0);
+});
+
+describe('Cohere’s client', () => {
+  const settings = () => ({ token: 'secret', environment: server.url });
+  const ask = { model: 'encoder', query: 'mill', documents: texts, topN: 2 };
+  const best = async () => (await encoder.rerank(ask.query, texts)).ranked.slice(0, ask.topN);
+  const shown = ({ index, score }: { readonly index: number; readonly score: number }) => ({
+    index,
+    relevanceScore: score,
+  });
+
+  test('the second version', async () => {
+    const client = new CohereClientV2(settings());
+    const { results, meta } = await client.rerank({ ...ask, maxTokensPerDoc: 512, priority: 1 });
+    expect(results).toEqual((await best()).map(shown));
+    expect(meta).toMatchObject({ apiVersion: { version: '2' }, billedUnits: { searchUnits: 1 } });
+    await expect(client.rerank({ ...ask, model: 'none' })).rejects.toMatchObject({
+      statusCode: 404,
+      body: { message: expect.stringContaining('"none"') },
+    });
+  });
+
+  test.each([
+    ['texts', {}],
+    ['objects, ranked by their text', { documents: texts.map((text) => ({ text })), rankFields: ['text'] }],
+  ])('the first version: %s', async (_, more) => {
+    const asked = { ...ask, ...more, returnDocuments: true };
+    const { results } = await new CohereClient(settings()).rerank(asked);
+    const found = (await best()).map((each) => ({ ...shown(each), document: { text: texts[each.index] } }));
+    expect(results).toEqual(found);
+  });
+
+  test('other fields of objects are refused', async () => {
+    const asked = { ...ask, documents: [{ text: 'a', title: 'b' }], rankFields: ['title', 'text'] };
+    await expect(new CohereClient(settings()).rerank(asked)).rejects.toMatchObject({
+      statusCode: 400,
+      body: { error: { param: 'rank_fields' } },
+    });
+  });
 });

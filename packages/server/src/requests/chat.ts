@@ -46,7 +46,7 @@ const message = z.discriminatedUnion('role', [
     reasoning_content: z.string().nullish(),
     tool_calls: z.array(toolCall).nullish(),
   }),
-  z.strictObject({ role: z.literal('tool'), content, tool_call_id: z.string() }),
+  z.strictObject({ role: z.literal('tool'), content, tool_call_id: z.string(), name: z.string().optional() }),
 ]);
 
 /** The body of POST /v1/chat/completions. */

@@ -3,7 +3,7 @@ import type { Embedder, Ranking, TextsOptions } from '@quern/runtime';
 import { z } from 'zod';
 import type { Call, ServerContext } from '../context.js';
 import { modelFor, type NamedModel } from '../models.js';
-import { harmless, modelName, notSupported, orNull, whole } from '../requests/fields.js';
+import { harmless, modelName, orNull, whole } from '../requests/fields.js';
 import { parse, readJson } from '../requests/parse.js';
 import {
   namingLongTexts,
@@ -17,13 +17,21 @@ import { orTeiError, teiFields } from './tei.js';
 
 const document = z.union([z.string(), z.object({ text: z.string() }).transform(({ text }) => text)]);
 
+/** Objects are ranked by their text: only this may be said. */
+const rankFields = z
+  .array(z.unknown())
+  .refine((fields) => fields.every((field) => field === 'text'), {
+    error: 'rank_fields is not supported, but for ["text"]: leave it out',
+  })
+  .nullish();
+
 const fields = {
   ...harmless,
   model: modelName,
   query: z.string().min(1),
   top_n: orNull(whole(1)),
   max_tokens_per_doc: orNull(whole(1)),
-  rank_fields: notSupported('rank_fields'),
+  rank_fields: rankFields,
 };
 
 const request_ = z.strictObject({
