@@ -267,7 +267,7 @@ describe('what this model cannot read', () => {
   ])('%s a text stands for it', async (_, messages) => {
     const response = await ask(body(messages));
     expect(response.status).toBe(200);
-    expect(response.headers.get('x-quern-notice')).toContain('reads no images or PDFs');
+    expect(response.headers.get('x-quern-notice')).toContain('reads no images, sounds or files');
   });
 
   test('documents and search results as text are read', async () => {

@@ -424,7 +424,7 @@ describe('results of calls', () => {
   const result = (more: object) => ({ role: 'tool' as const, content: 'ok', ...more });
   const idsOf = (...given: object[]) => {
     const { messages } = ollamaChatRequest.parse({ messages: given });
-    return ollamaMessages({ messages }).map((message) =>
+    return ollamaMessages({ messages }, () => {}).map((message) =>
       'tool_calls' in message ? message.tool_calls!.map(({ id }) => id) : message.tool_call_id,
     );
   };

@@ -1,6 +1,7 @@
 import { type ChatMessage, stringifyJson } from '@quern/runtime';
 import { badField } from '../errors.js';
 import type { Block, BlockOf } from './anthropic-blocks.js';
+import { type Notice, placeholder } from './unread.js';
 
 /** A message of a request, and the prompt's first instructions. */
 export interface Conversation {
@@ -13,7 +14,6 @@ interface AnthropicMessage {
   readonly content: string | readonly Block[];
 }
 
-type Notice = (text: string) => void;
 type Readable = BlockOf<'text' | 'image' | 'document' | 'search_result'> | Reference;
 type Reference = { readonly type: 'tool_reference'; readonly tool_name: string };
 
@@ -127,12 +127,6 @@ function readableText(block: Readable, notice: Notice): string {
     case 'image':
       return placeholder('an image', notice);
   }
-}
-
-/** What stands where something was that this model cannot read. */
-function placeholder(what: 'an image' | 'a file', notice: Notice): string {
-  notice(`this model reads no images or PDFs: a text says that there was ${what}`);
-  return `[${what} that you cannot read]`;
 }
 
 function documentText({ title, context, source }: BlockOf<'document'>, notice: Notice): string {

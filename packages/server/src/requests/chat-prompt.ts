@@ -2,6 +2,7 @@ import type { ChatMessage, EncodeChatOptions, Model, ToolOptions } from '@quern/
 import { answerStartOf, type ChatRequest, chatRequest, messagesOf, needFitting } from './chat.js';
 import { notSupported } from './fields.js';
 import { toolOptions } from './tools.js';
+import type { Notice } from './unread.js';
 
 /** Fields of requests for the prompt of a chat: clients send what they send for an answer. */
 export const chatPromptFields = { ...chatRequest.shape, chat_template: notSupported('chat_template') };
@@ -16,7 +17,7 @@ type Prompt = readonly [
  * start of the answer out.
  * @throws ApiError 400
  */
-export function chatPromptOf(body: ChatRequest): Prompt {
+export function chatPromptOf(body: ChatRequest, notice: Notice): Prompt {
   const answerStart = answerStartOf(body);
   const isBare = body.add_generation_prompt === false && answerStart === undefined;
   needFitting(isBare ? { ...body, add_generation_prompt: undefined } : body);
@@ -27,9 +28,9 @@ export function chatPromptOf(body: ChatRequest): Prompt {
     ...(isBare && { addGenerationPrompt: false }),
     ...(answerStart !== undefined && { answerStart }),
   };
-  return [messagesOf(body), options];
+  return [messagesOf(body, notice), options];
 }
 
 /** The token ids of a chat's prompt. Rejects with ApiError 400, and as `chatTokens` does. */
-export const chatIds = async (body: ChatRequest, model: Model): Promise<readonly number[]> =>
-  model.chatTokens(...chatPromptOf(body));
+export const chatIds = async (body: ChatRequest, model: Model, notice: Notice): Promise<readonly number[]> =>
+  model.chatTokens(...chatPromptOf(body, notice));

@@ -18,12 +18,23 @@ import {
 } from './fields.js';
 import { structureFields, structureFrom } from './structure.js';
 import { needArguments, toolFields } from './tools.js';
+import { type Notice, placeholder, type Unread } from './unread.js';
 
 const textPart = z.strictObject({ type: z.literal('text'), text: z.string() });
 
-const part = z.union([textPart, z.strictObject({ type: z.literal('refusal'), refusal: z.string() })], {
-  error: 'content parts must have the type text: this model reads no images, sounds or files',
-});
+const refusalPart = z.strictObject({ type: z.literal('refusal'), refusal: z.string() });
+
+const unread = { image_url: 'an image', input_audio: 'a sound', file: 'a file' } as const satisfies Record<
+  string,
+  Unread
+>;
+
+/** What this model cannot read. */
+const unreadPart = z.looseObject({ type: z.enum(['image_url', 'input_audio', 'file']) });
+
+const readsNone = 'content parts must have the type text: this model reads no images, sounds or files';
+
+const part = z.union([textPart, refusalPart, unreadPart], { error: readsNone });
 
 const content = z.union([z.string(), z.array(part)]);
 
@@ -34,19 +45,19 @@ const toolCall = z.strictObject({
 });
 
 const message = z.discriminatedUnion('role', [
-  z.strictObject({ role: z.literal('system'), content, name: z.string().optional() }),
-  z.strictObject({ role: z.literal('developer'), content, name: z.string().optional() }),
-  z.strictObject({ role: z.literal('user'), content, name: z.string().optional() }),
+  z.strictObject({ role: z.literal('system'), content, name: orNull(z.string()) }),
+  z.strictObject({ role: z.literal('developer'), content, name: orNull(z.string()) }),
+  z.strictObject({ role: z.literal('user'), content, name: orNull(z.string()) }),
   z.strictObject({
     role: z.literal('assistant'),
     content: content.nullish(),
-    name: z.string().optional(),
+    name: orNull(z.string()),
     refusal: z.string().nullish(),
     reasoning: z.string().nullish(),
     reasoning_content: z.string().nullish(),
     tool_calls: z.array(toolCall).nullish(),
   }),
-  z.strictObject({ role: z.literal('tool'), content, tool_call_id: z.string(), name: z.string().optional() }),
+  z.strictObject({ role: z.literal('tool'), content, tool_call_id: z.string(), name: orNull(z.string()) }),
 ]);
 
 /** The body of POST /v1/chat/completions. */
@@ -80,18 +91,50 @@ export const chatRequest = z.strictObject({
 
 export type ChatRequest = z.output<typeof chatRequest>;
 
-/** The messages as the templates know them; without the one that the answer continues. */
-export const messagesOf = ({ messages, continue_final_message }: ChatRequest): ChatMessage[] =>
-  (continue_final_message ? messages.slice(0, -1) : messages).map(
-    ({ role, ...rest }) => ({ ...rest, role: role === 'developer' ? 'system' : role }) as ChatMessage,
-  );
+type Message = ChatRequest['messages'][number];
+type Part = z.output<typeof part>;
+
+/**
+ * The messages as the templates know them; without the one that the answer continues. A text stands for a part that
+ * this model cannot read.
+ */
+export const messagesOf = (
+  { messages, continue_final_message }: ChatRequest,
+  notice: Notice,
+): ChatMessage[] =>
+  (continue_final_message ? messages.slice(0, -1) : messages).map((message) => readable(message, notice));
+
+function readable({ role, content, ...rest }: Message, notice: Notice): ChatMessage {
+  const read = Array.isArray(content) ? content.map((each) => readPart(each, notice)) : content;
+  return {
+    ...rest,
+    ...(read !== undefined && { content: read }),
+    role: role === 'developer' ? 'system' : role,
+  } as ChatMessage;
+}
+
+const isUnread = (each: Part): each is z.output<typeof unreadPart> => each.type in unread;
+
+const readPart = (each: Part, notice: Notice) =>
+  isUnread(each) ? { type: 'text', text: placeholder(unread[each.type], notice) } : each;
 
 /** The start of the answer: `continue_final_message`, as in vLLM. */
 export function answerStartOf({ messages, continue_final_message }: ChatRequest): string | undefined {
   const content = continue_final_message ? messages.at(-1)!.content : undefined;
   return Array.isArray(content)
-    ? content.map((each) => ('text' in each ? each.text : each.refusal)).join('')
+    ? content.map((each) => (each.type === 'text' ? each.text : (each.refusal ?? ''))).join('')
     : (content ?? undefined);
+}
+
+/**
+ * What the user asks now would be answered without its images; in the history a text stands for them.
+ * @throws ApiError 400
+ */
+function needReadable(messages: ChatRequest['messages']): void {
+  const index = messages.findLastIndex(({ role }) => role === 'user');
+  const content = messages[index]?.content;
+  if (Array.isArray(content) && content.some(isUnread))
+    throw badField(`messages.${index}.content`, `messages.${index}.content: ${readsNone}`);
 }
 
 /** @throws ApiError 400 where an answer is to be continued and cannot be */
@@ -112,6 +155,7 @@ function needContinuable(body: ChatRequest): void {
 
 /** @throws ApiError 400 for fields that do not fit together */
 export function needFitting(body: ChatRequest): void {
+  needReadable(body.messages);
   needContinuable(body);
   needFittingFields(body);
 }

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { badField } from '../errors.js';
 import { modelName, off, orNull, stream, whole } from './fields.js';
 import { needArguments, toolFields } from './tools.js';
+import { type Notice, placeholder } from './unread.js';
 
 const ignored = z.unknown().optional();
 const integer = (least = Number.MIN_SAFE_INTEGER) => z.number().int().min(least);
@@ -48,9 +49,9 @@ const keepAlive = orNull(
   z.union([z.number(), z.string()], { error: 'must be a number of seconds, or a text as "5m"' }),
 );
 
-const images = orNull(
-  z.array(z.unknown()).max(0, { error: 'images are not supported: this model reads text alone' }),
-);
+const readsNone = 'images are not supported: this model reads text alone';
+
+const images = orNull(z.array(z.unknown()).max(0, { error: readsNone }));
 
 const schema = z.record(z.string(), z.unknown());
 
@@ -90,7 +91,7 @@ const message = z.strictObject({
     .pipe(z.enum(['system', 'user', 'assistant', 'tool'])),
   content: orNull(z.string()).transform((text) => text ?? ''),
   thinking: orNull(z.string()),
-  images,
+  images: orNull(z.array(z.unknown())),
   tool_calls: orNull(z.array(toolCall)),
   tool_name: orNull(z.string()),
   name: orNull(z.string()),
@@ -102,6 +103,7 @@ export const ollamaChatRequest = z.strictObject({
   ...generating,
   messages: orNull(z.array(message)).transform((given) => given ?? []),
   tools: toolFields.tools,
+  tool_choice: toolFields.tool_choice,
 });
 
 /** The body of POST /api/generate. */
@@ -200,24 +202,28 @@ interface OpenCall {
 
 /**
  * The messages as the templates know them. Ollama's calls may have no ids, and its results name the tool alone: calls are
- * numbered, and a result is that of the first call of its tool that has none.
- * @throws ApiError 400 for arguments of calls that are no object
+ * numbered, and a result is that of the first call of its tool that has none. In the history texts stand for images.
+ * @throws ApiError 400 for arguments of calls that are no object, and for images in the user's last message
  */
-export function ollamaMessages({ messages }: Pick<OllamaChatRequest, 'messages'>): ChatMessage[] {
+export function ollamaMessages(
+  { messages }: Pick<OllamaChatRequest, 'messages'>,
+  notice: Notice,
+): ChatMessage[] {
+  needReadable(messages);
   let open: readonly OpenCall[] = [];
   let count = 0;
   return messages.map((given, index) => {
     if (given.role === 'tool') {
       const call = callOf(given, open);
       open = open.filter((each) => each !== call);
-      return resultOf(given, call);
+      return resultOf({ ...given, content: textOf(given, notice) }, call);
     }
     const calls = (given.tool_calls ?? []).map((call, at) => toCall(call, count + at, placeOf(index, at)));
     count += calls.length;
     open = calls.map(({ id, function: { name } }) => ({ id, name }));
     return {
       role: given.role,
-      content: given.content,
+      content: textOf(given, notice),
       ...(given.thinking && { reasoning_content: given.thinking }),
       ...(calls.length > 0 && { tool_calls: calls }),
     };
@@ -225,6 +231,15 @@ export function ollamaMessages({ messages }: Pick<OllamaChatRequest, 'messages'>
 }
 
 type OllamaMessage = OllamaChatRequest['messages'][number];
+
+function needReadable(messages: readonly OllamaMessage[]): void {
+  const index = messages.findLastIndex(({ role }) => role === 'user');
+  if (messages[index]?.images?.length)
+    throw badField(`messages.${index}.images`, `messages.${index}.images: ${readsNone}`);
+}
+
+const textOf = ({ content, images = [] }: OllamaMessage, notice: Notice): string =>
+  [content, ...images.map(() => placeholder('an image', notice))].filter((text) => text !== '').join('\n');
 
 const placeOf = (message: number, call: number) =>
   `messages.${message}.tool_calls.${call}.function.arguments`;

@@ -9,8 +9,8 @@ const tool = z.strictObject({
   type: z.literal('function', { error: 'only tools of the type function are supported' }),
   function: z.strictObject({
     name: z.string().min(1).max(128),
-    description: z.string().optional(),
-    parameters: schema.optional(),
+    description: orNull(z.string()),
+    parameters: orNull(schema),
     strict: z.boolean().nullish(),
   }),
 });
@@ -29,7 +29,7 @@ export const toolFields = {
 
 type ToolFields = z.output<z.ZodObject<typeof toolFields>>;
 
-export function toolOptions({ tools, tool_choice, parallel_tool_calls }: ToolFields): ChatOptions {
+export function toolOptions({ tools, tool_choice, parallel_tool_calls }: Partial<ToolFields>): ChatOptions {
   const toolChoice: ToolChoice | undefined =
     typeof tool_choice === 'object' ? { name: tool_choice.function.name } : tool_choice;
   return { tools: tools && [...tools], toolChoice, parallelCalls: parallel_tool_calls };

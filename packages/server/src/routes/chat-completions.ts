@@ -57,7 +57,7 @@ function turnsOf(
 ) {
   const { signal, notice: onNotice } = call;
   const shared = sharing(body.n ?? 1, serverOptions, call, 'n');
-  const messages = messagesOf(body);
+  const messages = messagesOf(body, onNotice);
   const structure = structureFrom(body);
   const options = { ...optionsOf(body), ...structure?.options, ...shared, signal, onNotice };
   const structuredBy = body.tools?.length ? 'tools' : structure?.field;

@@ -20,7 +20,7 @@ export async function applyTemplate(
 ): Promise<Response> {
   const body = parse(templateRequest, await readJson(request), call);
   const { model } = modelFor(options, 'generation', body.model);
-  return Response.json({ prompt: model.chatText(...chatPromptOf(body)) });
+  return Response.json({ prompt: model.chatText(...chatPromptOf(body, call.notice)) });
 }
 
 /** POST /v1/chat/completions/render, in the form of vLLM: what the request would compute */
@@ -28,7 +28,7 @@ export async function renderChat(request: Request, context: ServerContext, call:
   const body = parse(chatRequest, await readJson(request), call);
   const { name, model } = generatorFor(context.options, body.model);
   const maxTokens = body.max_completion_tokens ?? body.max_tokens;
-  return Response.json(rendered('chatcmpl', name, await chatIds(body, model), body, maxTokens));
+  return Response.json(rendered('chatcmpl', name, await chatIds(body, model, call.notice), body, maxTokens));
 }
 
 /** POST /v1/completions/render, in the form of vLLM: one object per prompt */

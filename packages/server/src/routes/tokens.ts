@@ -6,6 +6,7 @@ import { modelFor } from '../models.js';
 import { chatIds, chatPromptFields } from '../requests/chat-prompt.js';
 import { modelName, orNull, whole } from '../requests/fields.js';
 import { parse, readJson } from '../requests/parse.js';
+import type { Notice } from '../requests/unread.js';
 import { teiTokenize } from './tei-tokens.js';
 
 const { messages, ...chatFields } = chatPromptFields;
@@ -31,7 +32,7 @@ export async function tokenize(request: Request, context: ServerContext, call: C
   if (typeof json === 'object' && json !== null && 'inputs' in json) return teiTokenize(json, context, call);
   const body = parse(tokenizeRequest, json, call);
   const { model } = modelFor(context.options, 'generation', body.model);
-  const ids = await tokensOf(body, model);
+  const ids = await tokensOf(body, model, call.notice);
   const { tokenizer } = model;
   return Response.json({
     tokens: body.with_pieces ? ids.map((id) => ({ id, piece: pieceOf(id, tokenizer!) })) : ids,
@@ -41,11 +42,11 @@ export async function tokenize(request: Request, context: ServerContext, call: C
   });
 }
 
-async function tokensOf(body: TokenizeRequest, model: Model): Promise<readonly number[]> {
+async function tokensOf(body: TokenizeRequest, model: Model, notice: Notice): Promise<readonly number[]> {
   const { messages, prompt, content } = body;
   const given = [messages, prompt, content].filter((each) => each !== undefined).length;
   if (given !== 1) throw badField('prompt', 'give one of these: prompt, content, messages');
-  if (messages) return chatIds({ ...body, messages }, model);
+  if (messages) return chatIds({ ...body, messages }, model, notice);
   return model.tokenize((prompt ?? content)!, encodingOf(body));
 }
 

@@ -13,6 +13,7 @@ import {
 } from '../../requests/ollama.js';
 import { ollamaThinking } from '../../requests/ollama-think.js';
 import { parse, readJson } from '../../requests/parse.js';
+import { toolOptions } from '../../requests/tools.js';
 import { type AnswerForm, loaded, respond, shownCalls } from './answer.js';
 import { ollamaGenerator } from './form.js';
 
@@ -27,9 +28,14 @@ export async function chat(request: Request, context: ServerContext, call: Call)
   const options: ChatOptions = {
     ...generationOptions(body, served, call),
     ...ollamaThinking(body, served, call.notice),
-    tools: body.tools?.length ? [...body.tools] : undefined,
+    ...toolOptions({ ...body, tools: body.tools?.length ? body.tools : undefined }),
   };
-  const events = turn(served, answer(ollamaMessages(body), options), context.metrics, structuredBy(body));
+  const events = turn(
+    served,
+    answer(ollamaMessages(body, call.notice), options),
+    context.metrics,
+    structuredBy(body),
+  );
   return respond(events, form, call, start);
 }
 
