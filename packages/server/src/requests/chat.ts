@@ -34,9 +34,14 @@ const unreadPart = z.looseObject({ type: z.enum(['image_url', 'input_audio', 'fi
 
 const readsNone = 'content parts must have the type text: this model reads no images, sounds or files';
 
-const part = z.union([textPart, refusalPart, unreadPart], { error: readsNone });
+const part = z.union([textPart, refusalPart], { error: readsNone });
+
+const shownPart = z.union([textPart, refusalPart, unreadPart], { error: readsNone });
 
 const content = z.union([z.string(), z.array(part)]);
+
+/** Of messages that may show what this model cannot read. */
+const shown = z.union([z.string(), z.array(shownPart)]);
 
 const toolCall = z.strictObject({
   id: z.string(),
@@ -47,7 +52,7 @@ const toolCall = z.strictObject({
 const message = z.discriminatedUnion('role', [
   z.strictObject({ role: z.literal('system'), content, name: orNull(z.string()) }),
   z.strictObject({ role: z.literal('developer'), content, name: orNull(z.string()) }),
-  z.strictObject({ role: z.literal('user'), content, name: orNull(z.string()) }),
+  z.strictObject({ role: z.literal('user'), content: shown, name: orNull(z.string()) }),
   z.strictObject({
     role: z.literal('assistant'),
     content: content.nullish(),
@@ -57,7 +62,12 @@ const message = z.discriminatedUnion('role', [
     reasoning_content: z.string().nullish(),
     tool_calls: z.array(toolCall).nullish(),
   }),
-  z.strictObject({ role: z.literal('tool'), content, tool_call_id: z.string(), name: orNull(z.string()) }),
+  z.strictObject({
+    role: z.literal('tool'),
+    content: shown,
+    tool_call_id: z.string(),
+    name: orNull(z.string()),
+  }),
 ]);
 
 /** The body of POST /v1/chat/completions. */
@@ -92,7 +102,7 @@ export const chatRequest = z.strictObject({
 export type ChatRequest = z.output<typeof chatRequest>;
 
 type Message = ChatRequest['messages'][number];
-type Part = z.output<typeof part>;
+type Part = z.output<typeof shownPart>;
 
 /**
  * The messages as the templates know them; without the one that the answer continues. A text stands for a part that
@@ -120,9 +130,10 @@ const readPart = (each: Part, notice: Notice) =>
 
 /** The start of the answer: `continue_final_message`, as in vLLM. */
 export function answerStartOf({ messages, continue_final_message }: ChatRequest): string | undefined {
-  const content = continue_final_message ? messages.at(-1)!.content : undefined;
+  const last = continue_final_message ? messages.at(-1)! : undefined;
+  const content = last?.role === 'assistant' ? last.content : undefined;
   return Array.isArray(content)
-    ? content.map((each) => (each.type === 'text' ? each.text : (each.refusal ?? ''))).join('')
+    ? content.map((each) => ('text' in each ? each.text : each.refusal)).join('')
     : (content ?? undefined);
 }
 
