@@ -3,6 +3,7 @@ import { Grammar } from './grammar.js';
 import { search } from './regex/compile.js';
 import { parsePattern } from './regex/parse.js';
 import { EMPTY, type Regex, Regexes } from './regex/regexes.js';
+import { spellAny } from './regex/spell.js';
 import { utf8Spelling } from './regex/utf8.js';
 import { DONE, Terms } from './terms/terms.js';
 import { atOnce, type Work } from './turns.js';
@@ -50,7 +51,7 @@ export function* choicesWork(choices: readonly string[]): Work<Grammar> {
       `${JSON.stringify(broken)} holds half a character (a surrogate without its partner), which no text can hold`,
     );
   const regexes = new Regexes();
-  return yield* grammarOf(regexes, yield* regexes.spellAny(choices));
+  return yield* grammarOf(regexes, yield* spellAny(regexes, choices));
 }
 
 function* grammarOf(regexes: Regexes, regex: Regex): Work<Grammar> {

@@ -2,6 +2,7 @@ import { GrammarError } from './error.js';
 import { Grammar } from './grammar.js';
 import { complement } from './regex/points.js';
 import { Regexes } from './regex/regexes.js';
+import { spell } from './regex/spell.js';
 import { type Range, utf8Spelling } from './regex/utf8.js';
 import { DONE, idOf, isRule, type Rule, type Term, Terms } from './terms/terms.js';
 import { atOnce, type Work } from './turns.js';
@@ -128,7 +129,7 @@ class Reader {
       text += this.character();
       if (text.length % PART === 0) yield;
     }
-    return this.terms.match(yield* this.regexes.spell(text), DONE);
+    return this.terms.match(yield* spell(this.regexes, text), DONE);
   }
 
   private brackets(): readonly Range[] {

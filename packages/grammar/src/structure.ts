@@ -3,6 +3,7 @@ import { Grammar } from './grammar.js';
 import { search } from './regex/compile.js';
 import { parsePattern } from './regex/parse.js';
 import { EMPTY } from './regex/regexes.js';
+import { spell } from './regex/spell.js';
 import { utf8Spelling } from './regex/utf8.js';
 import { Builder } from './schema/builder.js';
 import { Model } from './schema/model.js';
@@ -99,7 +100,7 @@ class Compiler {
   }
 
   private *literal(text: string): Work<Term> {
-    return text === '' ? DONE : this.terms.match(yield* this.strings.regexes.spell(text), DONE);
+    return text === '' ? DONE : this.terms.match(yield* spell(this.strings.regexes, text), DONE);
   }
 
   private *pattern(source: string): Work<Term> {

@@ -1,4 +1,5 @@
 import { EMPTY, type Regex, type Regexes } from './regexes.js';
+import { Spans } from './spans.js';
 
 /** unit{min,max} */
 export interface Count {
@@ -24,6 +25,7 @@ export const isConditional = (regexes: Regexes, regex: Regex): boolean =>
 export class FarBounds {
   private readonly known = new Map<Regex, Regex>();
   private readonly endlessOnes = new Map<Regex, Regex>();
+  private readonly spans: Spans;
 
   /**
    * @param bytes the most of a token
@@ -33,7 +35,9 @@ export class FarBounds {
     private readonly regexes: Regexes,
     private readonly bytes: number,
     private readonly isAnyCharacter: (unit: Regex) => boolean,
-  ) {}
+  ) {
+    this.spans = new Spans(regexes);
+  }
 
   /** The expression with which texts of up to `bytes` may go on as with `regex`. */
   without(regex: Regex): Regex {
@@ -77,7 +81,7 @@ export class FarBounds {
     if (excluding.length === others.length)
       return regexes.and(this.endless(count, 2 * this.bytes), ...others);
     if (excluding.length > 0 || regexes.repeated(count)?.min !== 0) return regex;
-    const longest = Math.max(...others.map((part) => regexes.span(part)));
+    const longest = Math.max(...others.map((part) => this.spans.of(part)));
     return regexes.and(
       this.endless(count, this.bytes + longest),
       ...others.map((part) => this.withoutEnds(part)),

@@ -1,14 +1,18 @@
 import { atOnce, type Work } from '../turns.js';
 import { hasByte } from './byte-set.js';
 import { NOTHING, type Regex, type Regexes } from './regexes.js';
+import { Relaxed } from './relax.js';
 
 const MAX_VISITS = 1_000;
 
 /** Decides whether expressions match no text at all, by a search of their derivatives. */
 export class Emptiness {
   private readonly known = new Map<Regex, boolean>();
+  private readonly relaxed: Relaxed;
 
-  constructor(private readonly regexes: Regexes) {}
+  constructor(private readonly regexes: Regexes) {
+    this.relaxed = new Relaxed(regexes);
+  }
 
   /** False also where the search exceeds its bound of 1000 derivatives. */
   isEmpty(regex: Regex): boolean {
@@ -30,7 +34,7 @@ export class Emptiness {
   /** Whether nothing would match even if every number were a multiple. */
   private *isEmptyOfAnyNumber(regex: Regex): Work<boolean> {
     if (!this.regexes.hasMultiples(regex)) return false;
-    const others = this.regexes.withoutMultiples(regex);
+    const others = this.relaxed.of(regex);
     return others !== regex && (yield* this.decide(others));
   }
 

@@ -1,4 +1,5 @@
 import { NOTHING, type Regex } from '../regex/regexes.js';
+import { spell } from '../regex/spell.js';
 import { DONE, type Rule, type Term, Terms } from '../terms/terms.js';
 import { atOnce, type Work } from '../turns.js';
 import { ArrayRules } from './arrays.js';
@@ -62,7 +63,7 @@ export class Builder implements Values {
   private *spellKey(name: string): Work<Regex> {
     const known = this.keys.get(name);
     if (known !== undefined) return known;
-    const key = yield* this.model.strings.regexes.spell(JSON.stringify(name), this.marks.colon);
+    const key = yield* spell(this.terms.regexes, JSON.stringify(name), this.marks.colon);
     this.keys.set(name, key);
     yield;
     return key;

@@ -2,6 +2,7 @@ import { compareNumbers, decimal, isExactNumber } from '../json/decimal.js';
 import type { ExactNumber } from '../json/json-number.js';
 import { stringifyJson } from '../json/stringify-json.js';
 import type { Regex } from '../regex/regexes.js';
+import { spellAny } from '../regex/spell.js';
 import { atOnce, type Work } from '../turns.js';
 import type { Flat } from './flat.js';
 import { type Json, Type, typeOf } from './json.js';
@@ -42,7 +43,7 @@ export class Leaves {
       if (yield* this.allows(flat, value)) texts.push(stringifyJson(value)!);
       if (i % PART === 0) yield;
     }
-    return yield* this.strings.regexes.spellAny(texts);
+    return yield* spellAny(this.strings.regexes, texts);
   }
 
   private *unlisted(flat: Flat): Work<Regex> {
@@ -72,7 +73,7 @@ export class Leaves {
     for (const source of patterns) conditions.push(yield* this.strings.match(source));
     for (const source of notPatterns) conditions.push(regexes.not(yield* this.strings.match(source)));
     const inner = excluded.filter((value) => typeof value === 'string').map(innerText);
-    if (inner.length > 0) conditions.push(regexes.not(yield* regexes.spellAny(inner)));
+    if (inner.length > 0) conditions.push(regexes.not(yield* spellAny(regexes, inner)));
     const hasLength = minLength > 0 || maxLength < Infinity;
     if (conditions.length === 0 || hasLength || patterns.length === 0)
       conditions.push(regexes.repeat(conditions.length > 0 ? canonical : free, minLength, maxLength));

@@ -1,5 +1,6 @@
 import { GrammarError } from '../error.js';
 import type { Regex } from '../regex/regexes.js';
+import { spellAny } from '../regex/spell.js';
 import { atOnce, type Work } from '../turns.js';
 import { Document } from './document.js';
 import { Cycle, Expansion } from './expand.js';
@@ -176,7 +177,7 @@ export class Model {
       if (name.types & Type.string)
         allowed.push(
           name.values
-            ? yield* regexes.spellAny((yield* this.leaves.texts(name)).map(innerText))
+            ? yield* spellAny(regexes, (yield* this.leaves.texts(name)).map(innerText))
             : yield* this.leaves.findContent(name),
         );
     return regexes.and(regexes.many(canonical), regexes.or(...allowed));

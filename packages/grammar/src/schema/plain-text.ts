@@ -2,6 +2,7 @@ import { search } from '../regex/compile.js';
 import { parsePattern } from '../regex/parse.js';
 import { complement } from '../regex/points.js';
 import type { Regex, Regexes } from '../regex/regexes.js';
+import { spell, spellAny } from '../regex/spell.js';
 import { utf8, utf8Spelling } from '../regex/utf8.js';
 import type { Work } from '../turns.js';
 import type { Flat } from './flat.js';
@@ -27,18 +28,19 @@ export class PlainText {
     for (const flat of this.model.alternatives(this.model.root))
       if (flat.types & Type.string) texts.push(yield* this.texts(flat));
     const any = regexes.many(character);
-    const marked = marks.map((mark) => regexes.not(regexes.sequence([any, regexes.text(mark), any])));
+    const marked: Regex[] = [];
+    for (const mark of marks) marked.push(regexes.not(regexes.concat(any, yield* spell(regexes, mark, any))));
     return regexes.and(regexes.or(...texts), ...marked);
   }
 
   private *texts(flat: Flat): Work<Regex> {
     const { regexes, character, model } = this;
     const { values, excluded, minLength, maxLength, patterns, notPatterns } = flat;
-    if (values) return yield* regexes.spellAny(yield* model.leaves.texts(flat));
+    if (values) return yield* spellAny(regexes, yield* model.leaves.texts(flat));
     const conditions: Regex[] = [];
     for (const source of patterns) conditions.push(yield* this.matching(source));
     for (const source of notPatterns) conditions.push(regexes.not(yield* this.matching(source)));
-    const others = yield* regexes.spellAny(excluded.filter(isText));
+    const others = yield* spellAny(regexes, excluded.filter(isText));
     return regexes.and(regexes.repeat(character, minLength, maxLength), ...conditions, regexes.not(others));
   }
 

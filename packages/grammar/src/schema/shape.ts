@@ -1,5 +1,6 @@
 import { GrammarError } from '../error.js';
 import type { Regex } from '../regex/regexes.js';
+import { spellAny } from '../regex/spell.js';
 import type { Work } from '../turns.js';
 import type { Conjunction, Flat, ObjectPart } from './flat.js';
 import { refuse } from './keywords.js';
@@ -86,7 +87,7 @@ function* otherKeys(
   const { regexes } = strings;
   const sources = [...new Set(flat.objects.flatMap((part) => part.patterns.map((rule) => rule.source)))];
   needFew(flat, 'patternProperties', sources.length, MAX_PATTERNS);
-  const named = regexes.not(yield* regexes.spellAny([...names].map(innerText)));
+  const named = regexes.not(yield* spellAny(regexes, [...names].map(innerText)));
   const classes = [];
   for (let set = 0; set < 1 << sources.length; set++) {
     const matched = new Set(sources.filter((_, i) => (set >> i) & 1));

@@ -1,0 +1,105 @@
+import { addAll, type ByteSet, byteRange, hasByte } from './byte-set.js';
+import { EMPTY, Kind, NOTHING, type Regex } from './node.js';
+import type { Regexes } from './regexes.js';
+import { Transitions } from './transitions.js';
+
+/** Lazily built Brzozowski derivatives (Brzozowski 1964; Owens, Reppy, Turon 2009). */
+export class Derivatives {
+  private readonly known: Transitions;
+  private readonly cutSets: (ByteSet | undefined)[];
+
+  constructor(
+    private readonly regexes: Regexes,
+    base?: Derivatives,
+  ) {
+    this.known = new Transitions(base?.known);
+    this.cutSets = [...(base?.cutSets ?? [])];
+  }
+
+  /** The rest of the expression after `byte`; NOTHING if no text begins so. */
+  of(regex: Regex, byte: number): Regex {
+    const known = this.known.get(regex, byte);
+    if (known >= 0) return known;
+    const next = this.compute(regex, byte);
+    this.known.set(regex, byte, this.cuts(regex), next);
+    return next;
+  }
+
+  /** The bytes at which the derivative may differ from that of the byte before. Read-only. */
+  cuts(regex: Regex): ByteSet {
+    const known = this.cutSets[regex];
+    if (known) return known;
+    const { kind, set, parts } = this.regexes.node(regex);
+    let cuts = set ? changes(set) : new Uint32Array(8);
+    if (kind === Kind.Multiple) cuts = byteRange(0x2e, 0x3a);
+    else if (kind === Kind.Concat) for (const part of this.fronts(regex)) addAll(cuts, this.cuts(part));
+    else if (parts.length === 1) cuts = this.cuts(parts[0] as Regex);
+    else for (const part of parts) addAll(cuts, this.cuts(part));
+    this.cutSets[regex] = cuts;
+    return cuts;
+  }
+
+  /** Frees the known derivatives; they are computed again on demand. */
+  forget(): void {
+    this.known.clear();
+  }
+
+  /** The parts of a sequence with which its text may begin. */
+  private fronts(regex: Regex): Regex[] {
+    const { regexes } = this;
+    const fronts: Regex[] = [];
+    let at = regex;
+    for (let [first, rest] = regexes.split(at); ; [first, rest] = regexes.split(at)) {
+      fronts.push(first);
+      if (rest === EMPTY || !regexes.nullable(first)) return fronts;
+      at = rest;
+    }
+  }
+
+  private compute(regex: Regex, byte: number): Regex {
+    const { regexes } = this;
+    const { kind, parts, set, min, max } = regexes.node(regex);
+    const [first = NOTHING] = parts;
+    switch (kind) {
+      case Kind.Nothing:
+      case Kind.Empty:
+        return NOTHING;
+      case Kind.Bytes:
+        return set && hasByte(set, byte) ? EMPTY : NOTHING;
+      case Kind.Concat:
+        return this.ofSequence(regex, byte);
+      case Kind.Or:
+        return regexes.or(...parts.map((part) => this.of(part, byte)));
+      case Kind.And:
+        return regexes.and(...parts.map((part) => this.of(part, byte)));
+      case Kind.Not:
+        return regexes.not(this.of(first, byte));
+      case Kind.Repeat:
+        return regexes.concat(this.of(first, byte), regexes.repeat(first, Math.max(0, min - 1), max - 1));
+      case Kind.Multiple:
+        return this.nextMultiple(regex, byte, min, max);
+    }
+  }
+
+  private ofSequence(regex: Regex, byte: number): Regex {
+    const { regexes } = this;
+    const choices: Regex[] = [];
+    let at = regex;
+    for (let [first, rest] = regexes.split(at); ; [first, rest] = regexes.split(at)) {
+      choices.push(regexes.concat(this.of(first, byte), rest));
+      if (rest === EMPTY || !regexes.nullable(first)) return regexes.or(...choices);
+      at = rest;
+    }
+  }
+
+  private nextMultiple(regex: Regex, byte: number, remainder: number, divisor: number): Regex {
+    if (byte === 0x2e) return regex;
+    if (byte < 0x30 || byte > 0x39) return NOTHING;
+    return this.regexes.multipleOf(divisor, (remainder * 10 + byte - 0x30) % divisor);
+  }
+}
+
+/** Bytes that are in the set although the byte before is not, or the reverse. */
+function changes(set: ByteSet): ByteSet {
+  return set.map((word, i) => word ^ ((word << 1) | (i === 0 ? word & 1 : (set[i - 1] as number) >>> 31)));
+}
