@@ -1,7 +1,8 @@
 import { GrammarError } from './error.js';
 import { type Automaton, DEAD, type State } from './terms/automaton.js';
+import { atOnce, startInTurns } from './turns.js';
 import type { Masks } from './vocabulary/masks.js';
-import type { Vocabulary } from './vocabulary/vocabulary.js';
+import { setBit, type Vocabulary } from './vocabulary/vocabulary.js';
 
 const ENDED = -1;
 
@@ -40,20 +41,38 @@ export class Matcher {
    * are cleared. After the end only end-of-text tokens are allowed. Throws BAD_ARGUMENT if `into` is too short.
    */
   mask(into: Int32Array | Uint32Array): void {
-    const { words, endOfText } = this.vocabulary;
+    this.write(into, this.keptMask ?? atOnce(this.masks.find(this.state)));
+  }
+
+  /**
+   * `mask` in turns of the event loop where a few milliseconds are not enough: then a promise, until which the matcher
+   * must stay at its place. Rejects with the reason of `signal` at the turn after it aborts.
+   */
+  maskInTurns(into: Int32Array | Uint32Array, signal?: AbortSignal): Promise<void> | undefined {
+    const found = this.keptMask ?? startInTurns(this.masks.find(this.state), signal);
+    if (found instanceof Promise) return found.then((mask) => this.write(into, mask));
+    this.write(into, found);
+    return undefined;
+  }
+
+  /** The mask if it need not be found. */
+  private get keptMask(): Uint32Array | undefined {
+    if (this.state !== ENDED) return this.masks.kept(this.state);
+    const mask = new Uint32Array(this.vocabulary.words);
+    for (const token of this.vocabulary.endOfText) setBit(mask, token);
+    return mask;
+  }
+
+  private write(into: Int32Array | Uint32Array, mask: Uint32Array): void {
+    const { words } = this.vocabulary;
     if (into.length < words)
       throw new GrammarError(
         'BAD_ARGUMENT',
         '',
         `a mask of ${this.vocabulary.size} tokens has ${words} words; got ${into.length}`,
       );
-    if (this.state !== ENDED) {
-      into.set(this.masks.of(this.state));
-      into.fill(0, words);
-      return;
-    }
-    into.fill(0);
-    for (const token of endOfText) into[token >>> 5] = (into[token >>> 5] as number) | (1 << (token & 31));
+    into.set(mask);
+    into.fill(0, words);
   }
 
   /** True if `accept(token)` would succeed. */

@@ -14,12 +14,41 @@ const TURN = 4; // milliseconds between two turns of the event loop
  */
 export async function inTurns<Result>(work: Work<Result>, signal?: AbortSignal): Promise<Result> {
   signal?.throwIfAborted();
-  let start = performance.now();
-  for (let step = work.next(); ; step = work.next()) {
-    if (step.done) return step.value;
-    if (performance.now() - start < TURN) continue;
-    await new Promise<void>((resolve) => setImmediate(resolve));
+  return startInTurns(work, signal);
+}
+
+/** `inTurns`, but the result itself where the first turn is enough. */
+export function startInTurns<Result>(work: Work<Result>, signal?: AbortSignal): Result | Promise<Result> {
+  const step = oneTurn(work);
+  return step.done ? step.value : otherTurns(work, signal);
+}
+
+async function otherTurns<Result>(work: Work<Result>, signal: AbortSignal | undefined): Promise<Result> {
+  for (;;) {
+    await nextTurn();
     signal?.throwIfAborted();
-    start = performance.now();
+    const step = oneTurn(work);
+    if (step.done) return step.value;
   }
+}
+
+function oneTurn<Result>(work: Work<Result>): IteratorResult<void, Result> {
+  const end = performance.now() + TURN;
+  let step = work.next();
+  while (!step.done && performance.now() < end) step = work.next();
+  return step;
+}
+
+const waiting: (() => void)[] = [];
+
+/** Resolves in a later round of the event loop. Each round has one turn, however many wait. */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    if (waiting.push(resolve) === 1) setImmediate(giveTurn);
+  });
+}
+
+function giveTurn(): void {
+  if (waiting.length > 1) setImmediate(giveTurn);
+  waiting.shift()?.();
 }

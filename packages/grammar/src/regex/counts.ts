@@ -1,3 +1,4 @@
+import type { Work } from '../turns.js';
 import { EMPTY, type Regex, type Regexes } from './regexes.js';
 import { Spans } from './spans.js';
 
@@ -34,46 +35,62 @@ export class FarBounds {
   constructor(
     private readonly regexes: Regexes,
     private readonly bytes: number,
-    private readonly isAnyCharacter: (unit: Regex) => boolean,
+    private readonly isAnyCharacter: (unit: Regex) => Work<boolean>,
   ) {
     this.spans = new Spans(regexes);
   }
 
-  /** The expression with which texts of up to `bytes` may go on as with `regex`. */
-  without(regex: Regex): Regex {
-    if (!this.regexes.hasCounts(regex)) return regex;
-    const known = this.known.get(regex);
-    if (known !== undefined) return known;
+  /** The expression with which texts of up to `bytes` may go on as with `regex`: known, or found in parts. */
+  without(regex: Regex): Regex | Work<Regex> {
+    return this.regexes.hasCounts(regex) ? (this.known.get(regex) ?? this.find(regex)) : regex;
+  }
+
+  private *find(regex: Regex): Work<Regex> {
     const [front, tail] = this.regexes.split(regex);
-    const changed = this.withoutEnds(this.regexes.concat(this.shorter(front), tail));
+    const changed = yield* this.withoutEnds(this.regexes.concat(this.shorter(front), tail));
     this.known.set(regex, changed);
     return changed;
   }
 
-  private withoutEnds(regex: Regex): Regex {
+  private *withoutEnds(regex: Regex): Work<Regex> {
     if (!this.regexes.hasCounts(regex)) return regex;
-    const single = (part: Regex) => this.change(part);
-    return this.regexes.fold(regex, this.endlessOnes, single, (front, rest) =>
-      this.regexes.concat(this.withoutEnds(front), rest),
+    return yield* this.regexes.fold(
+      regex,
+      this.endlessOnes,
+      (part) => this.change(part),
+      (front, rest) => this.join(front, rest),
     );
   }
 
+  private *join(front: Regex, rest: Regex): Work<Regex> {
+    return this.regexes.concat(yield* this.withoutEnds(front), rest);
+  }
+
   /** @param regex no sequence */
-  private change(regex: Regex): Regex {
+  private *change(regex: Regex): Work<Regex> {
     const { regexes } = this;
     const choices = regexes.choices(regex);
-    if (choices.length > 1) return regexes.or(...choices.map((choice) => this.withoutEnds(choice)));
-    return isConditional(regexes, regex) ? this.changeConditions(regex) : this.endless(regex, this.bytes);
+    if (choices.length > 1) return regexes.or(...(yield* this.each(choices)));
+    return isConditional(regexes, regex)
+      ? yield* this.changeConditions(regex)
+      : this.endless(regex, this.bytes);
+  }
+
+  private *each(parts: readonly Regex[]): Work<Regex[]> {
+    const changed: Regex[] = [];
+    for (const part of parts) changed.push(yield* this.withoutEnds(part));
+    return changed;
   }
 
   /**
    * The length of a string beside other conditions. Its end is left out where it cannot matter: some text that meets the
    * other conditions is short enough after any token. That is known of expressions alone, and of few excluded texts alone.
    */
-  private changeConditions(regex: Regex): Regex {
+  private *changeConditions(regex: Regex): Work<Regex> {
     const { regexes } = this;
     const parts = regexes.conditions(regex);
-    const counted = parts.filter((part) => this.isCount(part));
+    const counted: Regex[] = [];
+    for (const part of parts) if (yield* this.isCount(part)) counted.push(part);
     const [count = EMPTY] = counted;
     if (counted.length !== 1) return regex;
     const others = parts.filter((part) => part !== count);
@@ -81,16 +98,14 @@ export class FarBounds {
     if (excluding.length === others.length)
       return regexes.and(this.endless(count, 2 * this.bytes), ...others);
     if (excluding.length > 0 || regexes.repeated(count)?.min !== 0) return regex;
-    const longest = Math.max(...others.map((part) => this.spans.of(part)));
-    return regexes.and(
-      this.endless(count, this.bytes + longest),
-      ...others.map((part) => this.withoutEnds(part)),
-    );
+    let longest = 0;
+    for (const part of others) longest = Math.max(longest, yield* this.spans.of(part));
+    return regexes.and(this.endless(count, this.bytes + longest), ...(yield* this.each(others)));
   }
 
-  private isCount(regex: Regex): boolean {
+  private *isCount(regex: Regex): Work<boolean> {
     const count = this.regexes.repeated(regex);
-    return count !== undefined && this.isAnyCharacter(count.unit);
+    return count !== undefined && (yield* this.isAnyCharacter(count.unit));
   }
 
   /** A count that no token can complete begins as a smaller one does. Not within other conditions: they may exclude one of both. */

@@ -4,6 +4,7 @@ import { NOTHING, type Regex, type Regexes } from './regexes.js';
 import { Relaxed } from './relax.js';
 
 const MAX_VISITS = 1_000;
+const PART = 8; // derivatives
 
 /** Decides whether expressions match no text at all, by a search of their derivatives. */
 export class Emptiness {
@@ -16,17 +17,20 @@ export class Emptiness {
 
   /** False also where the search exceeds its bound of 1000 derivatives. */
   isEmpty(regex: Regex): boolean {
-    return this.known.get(regex) ?? atOnce(this.decide(regex));
+    return this.found(regex) ?? atOnce(this.decide(regex));
+  }
+
+  /** `isEmpty` without a search; undefined: one is needed. */
+  found(regex: Regex): boolean | undefined {
+    if (regex === NOTHING) return true;
+    return this.regexes.hasLogic(regex) ? this.known.get(regex) : false;
   }
 
   /** `isEmpty` in parts. */
   *decide(regex: Regex): Work<boolean> {
-    if (regex === NOTHING) return true;
-    const known = this.known.get(regex);
-    if (known !== undefined) return known;
-    const empty =
-      this.regexes.hasLogic(regex) &&
-      ((yield* this.isEmptyOfAnyNumber(regex)) || !(yield* this.reaches(regex)));
+    const found = this.found(regex);
+    if (found !== undefined) return found;
+    const empty = (yield* this.isEmptyOfAnyNumber(regex)) || !(yield* this.reaches(regex));
     this.known.set(regex, empty);
     return empty;
   }
@@ -34,7 +38,7 @@ export class Emptiness {
   /** Whether nothing would match even if every number were a multiple. */
   private *isEmptyOfAnyNumber(regex: Regex): Work<boolean> {
     if (!this.regexes.hasMultiples(regex)) return false;
-    const others = this.relaxed.of(regex);
+    const others = yield* this.relaxed.of(regex);
     return others !== regex && (yield* this.decide(others));
   }
 
@@ -49,8 +53,7 @@ export class Emptiness {
           if (searched.has(on)) this.known.set(on, false); // guesses: those that half of the search began with
         return true;
       }
-      yield;
-      for (const next of this.successors(at)) {
+      for (const next of yield* this.successors(at)) {
         if (parents.has(next) || (yield* this.isEmptyOfAnyNumber(next))) continue;
         parents.set(next, at);
         open.push(next);
@@ -61,11 +64,15 @@ export class Emptiness {
   }
 
   /** The nearest to an end last: it is looked at first. */
-  private successors(regex: Regex): Regex[] {
+  private *successors(regex: Regex): Work<Regex[]> {
     const cuts = this.regexes.cuts(regex);
     const next = new Set<Regex>();
-    for (let byte = 0; byte < 256; byte++)
-      if (byte === 0 || hasByte(cuts, byte)) next.add(this.regexes.derive(regex, byte));
+    for (let byte = 0; byte < 256; byte++) {
+      if (byte > 0 && !hasByte(cuts, byte)) continue;
+      next.add(this.regexes.derive(regex, byte));
+      if (next.size % PART === 0) yield;
+    }
+    yield;
     next.delete(NOTHING);
     return [...next].sort((a, b) => this.regexes.least(b) - this.regexes.least(a));
   }

@@ -189,27 +189,28 @@ export class Regexes {
   }
 
   /**
-   * A value of a sequence from those of its parts, from its end on, and of all its ends: without recursion, because
-   * sequences may be long.
+   * A value of a sequence from those of its parts, from its end on, and of all its ends; in parts, and without recursion,
+   * because sequences may be long.
    */
-  fold<Value>(
+  *fold<Value>(
     regex: Regex,
     known: Map<Regex, Value>,
-    single: (part: Regex) => Value,
-    join: (front: Regex, rest: Value, tail: Regex) => Value,
-  ): Value {
+    single: (part: Regex) => Work<Value>,
+    join: (front: Regex, rest: Value, tail: Regex) => Work<Value>,
+  ): Work<Value> {
     const open: Regex[] = [];
     let at = regex;
     while (!known.has(at) && this.node(at).kind === Kind.Concat) {
       open.push(at);
       at = this.split(at)[1];
     }
-    let value = known.get(at) ?? single(at);
+    let value = known.get(at) ?? (yield* single(at));
     known.set(at, value);
     for (let sequence = open.pop(); sequence !== undefined; sequence = open.pop()) {
       const [front, tail] = this.split(sequence);
-      value = join(front, value, tail);
+      value = yield* join(front, value, tail);
       known.set(sequence, value);
+      if (open.length % PART === 0) yield;
     }
     return value;
   }

@@ -1,3 +1,4 @@
+import type { Work } from '../turns.js';
 import { Kind, type Regex } from './node.js';
 import type { Regexes } from './regexes.js';
 
@@ -8,15 +9,20 @@ export class Spans {
   constructor(private readonly regexes: Regexes) {}
 
   /** The longest way to an end that a text may meet: its shortest rest has at most so many bytes. Infinity: not known. */
-  of(regex: Regex): number {
-    const { regexes } = this;
-    const single = (part: Regex) => this.find(part);
-    return regexes.fold(regex, this.known, single, (front, rest, tail) =>
-      Math.max(this.of(front) + regexes.least(tail), rest),
+  of(regex: Regex): Work<number> {
+    return this.regexes.fold(
+      regex,
+      this.known,
+      (part) => this.find(part),
+      (front, rest, tail) => this.join(front, rest, tail),
     );
   }
 
-  private find(regex: Regex): number {
+  private *join(front: Regex, rest: number, tail: Regex): Work<number> {
+    return Math.max((yield* this.of(front)) + this.regexes.least(tail), rest);
+  }
+
+  private *find(regex: Regex): Work<number> {
     const { kind, parts, min } = this.regexes.node(regex);
     const [first = regex] = parts;
     switch (kind) {
@@ -26,11 +32,17 @@ export class Spans {
       case Kind.Bytes:
         return 1;
       case Kind.Or:
-        return Math.max(...parts.map((part) => this.of(part)));
+        return yield* this.longest(parts);
       case Kind.Repeat:
-        return this.of(first) + Math.max(0, min - 1) * this.regexes.least(first);
+        return (yield* this.of(first)) + Math.max(0, min - 1) * this.regexes.least(first);
       default:
         return Infinity;
     }
+  }
+
+  private *longest(parts: readonly Regex[]): Work<number> {
+    let longest = 0;
+    for (const part of parts) longest = Math.max(longest, yield* this.of(part));
+    return longest;
   }
 }

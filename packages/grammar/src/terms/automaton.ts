@@ -3,6 +3,7 @@ import { addAll, type ByteSet, byteRange, hasByte } from '../regex/byte-set.js';
 import type { Emptiness } from '../regex/empty.js';
 import { EMPTY, NOTHING, type Regex } from '../regex/regexes.js';
 import { Transitions } from '../regex/transitions.js';
+import type { Work } from '../turns.js';
 import { DONE, idOf, isRule, type Term, type Terms } from './terms.js';
 
 /** An id of a set of (expression in progress, rest) pairs. */
@@ -48,13 +49,30 @@ export class Automaton {
     return known >= 0 ? known : this.follow(state, byte);
   }
 
-  /** The state with other expressions in progress. */
-  changed(state: State, change: (regex: Regex) => Regex): State {
+  /** `step`; -1 where a search has to come before it. */
+  shortStep(state: State, byte: number): State {
+    const known = this.known.get(state, byte);
+    if (known >= 0) return known;
+    const { regexes } = this.items(state);
+    const isDecided = (regex: Regex) =>
+      this.emptiness.found(this.terms.regexes.derive(regex, byte)) !== undefined;
+    return regexes.every(isDecided) ? this.follow(state, byte) : -1;
+  }
+
+  /** Searches, in parts, for what `shortStep` needs. */
+  *search(state: State, byte: number): Work<void> {
+    for (const regex of this.items(state).regexes)
+      yield* this.emptiness.decide(this.terms.regexes.derive(regex, byte));
+  }
+
+  /** The state with other expressions in progress; in parts. */
+  *changed(state: State, change: (regex: Regex) => Regex | Work<Regex>): Work<State> {
     const { regexes, tails, accepting } = this.items(state);
     const found = new Map<Regex, Term[]>();
-    regexes.forEach((regex, i) => {
-      push(found, change(regex), tails[i] as Term);
-    });
+    for (const [i, regex] of regexes.entries()) {
+      const changed = change(regex);
+      push(found, typeof changed === 'number' ? changed : yield* changed, tails[i] as Term);
+    }
     return this.intern(found, accepting);
   }
 

@@ -1,6 +1,7 @@
 import { complement, MAX_POINT, SPACE } from '../regex/points.js';
 import { EMPTY, NOTHING, type Regex, Regexes } from '../regex/regexes.js';
 import { utf8 } from '../regex/utf8.js';
+import type { Work } from '../turns.js';
 
 /**
  * A set of groups of characters, one bit each. Loops of expressions accept whole groups (letters, digits, ...): whether a
@@ -70,20 +71,38 @@ function pointOf(bytes: Uint8Array, start: number, end: number): number | undefi
   return point < (LEAST_POINT[length] as number) || point > MAX_POINT || isSurrogate ? undefined : point;
 }
 
-type Step = (from: number, byte: number) => number;
+/** Where bytes lead. */
+export interface Steps {
+  /** 0 where a byte cannot follow; -1 where `search` has to come first. */
+  shortStep(from: number, byte: number): number;
+  search(from: number, byte: number): Work<void>;
+}
 
-/** The kinds all of whose characters lead from `from` to `to`; `step` gives 0 where a byte cannot follow. */
-export function kindsBetween(from: number, to: number, step: Step): Kinds {
+/** The kinds all of whose characters lead from `from` to `to`; in parts. */
+export function* kindsBetween(from: number, to: number, steps: Steps): Work<Kinds> {
   let kinds = 0;
-  groupBytes.forEach((bytes, group) => {
-    if (bytes.every((byte) => step(from, byte) === to)) kinds |= 1 << group;
-  });
+  for (let group = 0; group < groupBytes.length; group++) {
+    let leads = true;
+    for (const byte of groupBytes[group] as readonly number[]) {
+      let next = steps.shortStep(from, byte);
+      if (next < 0) {
+        yield* steps.search(from, byte);
+        next = steps.shortStep(from, byte);
+      }
+      leads = next === to;
+      if (!leads) break;
+    }
+    if (leads) kinds |= 1 << group;
+    if (group % PART === 0) yield;
+  }
   if (kinds === 0) return 0;
   foreign ??= foreignCharacters();
-  if (lead(foreign.regexes, foreign.spaces, from, to, step)) kinds |= SPACES;
-  if (lead(foreign.regexes, foreign.others, from, to, step)) kinds |= FOREIGN;
+  if (yield* lead(foreign.regexes, foreign.spaces, from, to, steps)) kinds |= SPACES;
+  if (yield* lead(foreign.regexes, foreign.others, from, to, steps)) kinds |= FOREIGN;
   return kinds;
 }
+
+const PART = 8; // groups, or bytes: a fraction of a millisecond
 
 let foreign: ReturnType<typeof foreignCharacters> | undefined;
 
@@ -93,15 +112,20 @@ function foreignCharacters() {
   return { regexes, spaces: utf8(regexes, foreignSpaces), others: utf8(regexes, foreignOthers) };
 }
 
-/** True if every text of `chars` leads from `from` to `to`. */
-function lead(regexes: Regexes, chars: Regex, from: number, to: number, step: Step): boolean {
+/** True if every text of `chars` leads from `from` to `to`; in parts. */
+function* lead(regexes: Regexes, chars: Regex, from: number, to: number, steps: Steps): Work<boolean> {
   const seen = new Set<string>();
   const open = [[chars, from] as const];
   for (let at = open.pop(); at; at = open.pop()) {
     let [rest, state] = [NOTHING, 0]; // after the byte before
     for (let byte = 0x80; byte < 0xf5; byte++) {
       const nextRest = regexes.derive(at[0], byte);
-      const nextState = nextRest === NOTHING ? 0 : step(at[1], byte);
+      let nextState = nextRest === NOTHING ? 0 : steps.shortStep(at[1], byte);
+      if (nextState < 0) {
+        yield* steps.search(at[1], byte);
+        nextState = steps.shortStep(at[1], byte);
+      }
+      if (byte % PART === 0) yield;
       if (nextRest === rest && nextState === state) continue;
       rest = nextRest;
       state = nextState;

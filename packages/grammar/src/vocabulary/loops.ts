@@ -1,7 +1,8 @@
-import { frontCount, isConditional } from '../regex/counts.js';
-import { EMPTY, type Regex } from '../regex/regexes.js';
+import { type Count, frontCount, isConditional } from '../regex/counts.js';
+import { EMPTY, type Regex, type Regexes } from '../regex/regexes.js';
 import { type Automaton, DEAD, type State } from '../terms/automaton.js';
-import { ALL, type Kinds, kindsBetween } from './kinds.js';
+import type { Work } from '../turns.js';
+import { ALL, type Kinds, kindsBetween, type Steps } from './kinds.js';
 
 /** Any text of up to `most` characters of `kinds` may follow. */
 export interface Loop {
@@ -18,56 +19,71 @@ const NONE: Loop = { kinds: 0, most: 0 };
 export class Loops {
   private readonly known: (Loop | undefined)[] = [];
   private readonly units = new Map<Regex, Kinds>();
+  private readonly ofUnits: Steps;
 
-  constructor(private readonly automaton: Automaton) {}
+  constructor(private readonly automaton: Automaton) {
+    this.ofUnits = derivativesOf(automaton.terms.regexes);
+  }
 
-  of(state: State): Loop {
+  /** The loop of a state if it is known. */
+  found(state: State): Loop | undefined {
+    return this.known[state];
+  }
+
+  /** The loop of a state, in parts. */
+  *of(state: State): Work<Loop> {
     const known = this.known[state];
     if (known) return known;
-    const loop = this.find(state);
+    const loop = yield* this.find(state);
     this.known[state] = loop;
     return loop;
   }
 
-  /** True if each character of a string that needs no escape is one `unit`. */
-  isAny(unit: Regex): boolean {
-    return this.unitKinds(unit) === ALL;
+  /** True if each character of a string that needs no escape is one `unit`; in parts. */
+  *isAny(unit: Regex): Work<boolean> {
+    return (yield* this.unitKinds(unit)) === ALL;
   }
 
-  private find(state: State): Loop {
+  private *find(state: State): Work<Loop> {
     let best = NONE;
-    for (const regex of this.automaton.items(state).regexes) best = larger(best, this.counted(regex));
-    return best.kinds === ALL ? best : larger(best, { kinds: this.endless(state), most: Infinity });
+    for (const regex of this.automaton.items(state).regexes) {
+      const count = this.countOf(regex);
+      if (count) best = larger(best, { kinds: yield* this.unitKinds(count.unit), most: count.max });
+    }
+    return best.kinds === ALL ? best : larger(best, { kinds: yield* this.endless(state), most: Infinity });
   }
 
-  private counted(regex: Regex): Loop {
+  private countOf(regex: Regex): Count | undefined {
     const { regexes } = this.automaton.terms;
     const count = frontCount(regexes, regex);
-    if (!count || (count.max !== Infinity && isConditional(regexes, regex))) return NONE;
-    return { kinds: this.unitKinds(count.unit), most: count.max };
+    return count && (count.max === Infinity || !isConditional(regexes, regex)) ? count : undefined;
   }
 
   /** The kinds that lead to a state in which they stay: mostly the state itself. */
-  private endless(state: State): Kinds {
-    const step = (from: number, byte: number) => this.automaton.step(from, byte);
-    const stay = kindsBetween(state, state, step);
+  private *endless(state: State): Work<Kinds> {
+    const { automaton } = this;
+    const stay = yield* kindsBetween(state, state, automaton);
     if (stay !== 0) return stay;
-    const next = step(state, LETTER);
+    const next = automaton.step(state, LETTER); // known since then
     if (next === DEAD || next === state) return 0;
-    const entering = kindsBetween(state, next, step);
-    return entering === 0 ? 0 : entering & kindsBetween(next, next, step);
+    const entering = yield* kindsBetween(state, next, automaton);
+    return entering === 0 ? 0 : entering & (yield* kindsBetween(next, next, automaton));
   }
 
   /** The kinds that are one `unit` each. */
-  private unitKinds(unit: Regex): Kinds {
+  private *unitKinds(unit: Regex): Work<Kinds> {
     const known = this.units.get(unit);
     if (known !== undefined) return known;
-    const { regexes } = this.automaton.terms;
-    const kinds = kindsBetween(unit, EMPTY, (from, byte) => regexes.derive(from, byte));
+    const kinds = yield* kindsBetween(unit, EMPTY, this.ofUnits);
     this.units.set(unit, kinds);
     return kinds;
   }
 }
+
+const derivativesOf = (regexes: Regexes): Steps => ({
+  shortStep: (from, byte) => regexes.derive(from, byte),
+  *search() {},
+});
 
 const larger = (a: Loop, b: Loop): Loop => (bits(b.kinds) > bits(a.kinds) ? b : a);
 

@@ -1,11 +1,13 @@
 import { FarBounds } from '../regex/counts.js';
 import { type Automaton, DEAD, type State } from '../terms/automaton.js';
+import type { Work } from '../turns.js';
 import { ALL, type Kinds, OTHER } from './kinds.js';
 import { type Loop, Loops } from './loops.js';
 import { setBit, type Vocabulary } from './vocabulary.js';
 
 const MAX_CACHED = 256; // 5 MB with 151,936 tokens
 const SMALL_SUBTREE = 32; // nodes
+const PART = 64; // steps: a fraction of a millisecond
 
 /** The masks of one grammar over one vocabulary. */
 export class Masks {
@@ -25,37 +27,37 @@ export class Masks {
     );
   }
 
-  /** The tokens that may follow in `state`; read-only. */
-  of(place: State): Uint32Array {
-    const state = this.withoutFarBounds(place);
-    const known = this.cache.get(state);
+  /** The mask of `place` if it is kept: the tokens that may follow; read-only. */
+  kept(place: State): Uint32Array | undefined {
+    const state = this.same[place];
+    const known = state === undefined ? undefined : this.cache.get(state);
     if (known) {
-      this.cache.delete(state); // kept in order of use
-      this.cache.set(state, known);
-      return known;
+      this.cache.delete(state as State); // kept in order of use
+      this.cache.set(state as State, known);
     }
-    const mask = this.compute(state);
+    return known;
+  }
+
+  /** The mask of `place`, in parts; read-only. */
+  *find(place: State): Work<Uint32Array> {
+    this.same[place] ??= yield* this.automaton.changed(place, (regex) => this.bounds.without(regex));
+    const kept = this.kept(place);
+    if (kept) return kept;
+    const state = this.same[place] as State;
+    const mask = yield* this.compute(state);
     if (this.cache.size >= MAX_CACHED) this.cache.delete(this.cache.keys().next().value as State);
     this.cache.set(state, mask);
     return mask;
   }
 
-  private withoutFarBounds(place: State): State {
-    const known = this.same[place];
-    if (known !== undefined) return known;
-    const state = this.automaton.changed(place, (regex) => this.bounds.without(regex));
-    this.same[place] = state;
-    return state;
-  }
-
-  private compute(state: State): Uint32Array {
+  private *compute(state: State): Work<Uint32Array> {
     this.automaton.trim();
-    const loop = this.loops.of(state);
+    const loop = yield* this.loops.of(state);
     const mask =
       loop.kinds === 0
         ? new Uint32Array(this.vocabulary.words)
         : this.vocabulary.maskOf(loop.kinds, loop.most).slice();
-    this.walk(state, loop, mask);
+    yield* this.walk(state, loop, mask);
     if (this.automaton.isAccepting(state)) for (const token of this.vocabulary.endOfText) setBit(mask, token);
     for (const [token, twins] of this.vocabulary.twins)
       if (((mask[token >>> 5] as number) >>> (token & 31)) & 1) for (const twin of twins) setBit(mask, twin);
@@ -63,11 +65,12 @@ export class Masks {
   }
 
   /** Adds the tokens that may follow `start`, but those in its `loop`: they are in the mask. */
-  private walk(start: State, loop: Loop, mask: Uint32Array): void {
+  private *walk(start: State, loop: Loop, mask: Uint32Array): Work<void> {
     const { bytes, ends, depths, tokens, kinds, lengths, others } = this.vocabulary.trie;
     const isPlain = loop.kinds === ALL && loop.most >= this.vocabulary.deepest;
     const next = (node: number) => (isPlain ? (others[node] as number) : node);
     const states = [start];
+    let steps = 0;
     for (let node = next(0); node < bytes.length; ) {
       const end = ends[node] as number;
       if (((kinds[node] as Kinds) & ~loop.kinds) === 0 && (lengths[node] as number) <= loop.most) {
@@ -75,10 +78,17 @@ export class Masks {
         continue;
       }
       const depth = depths[node] as number;
-      const state = this.automaton.step(states[depth] as State, bytes[node] as number);
-      if (state === DEAD) {
+      const before = states[depth] as State;
+      if (++steps % PART === 0) yield;
+      const state = this.automaton.shortStep(before, bytes[node] as number);
+      if (state < 0) {
+        yield* this.automaton.search(before, bytes[node] as number);
+      } else if (state === DEAD) {
         node = next(end);
-      } else if (this.isWithinLoop(node, end, state)) {
+      } else if (
+        this.mayBeLoop(node, end) &&
+        this.fits(node, this.loops.found(state) ?? (yield* this.loops.of(state)))
+      ) {
         this.addSubtree(node, end, mask);
         node = next(end);
       } else {
@@ -90,14 +100,15 @@ export class Masks {
     }
   }
 
-  /** True if all that follows the node's byte is in a loop of `state`. Small subtrees are not asked: walking them costs less. */
-  private isWithinLoop(node: number, end: number, state: State): boolean {
-    if (end - node < SMALL_SUBTREE) return false;
+  /** False where what follows the node's byte is in no loop; nor for small subtrees: walking them costs less. */
+  private mayBeLoop(node: number, end: number): boolean {
+    return end - node >= SMALL_SUBTREE && ((this.vocabulary.trie.restKinds[node] as Kinds) & OTHER) === 0;
+  }
+
+  /** True if all that follows the node's byte is in the loop. */
+  private fits(node: number, loop: Loop): boolean {
     const { restKinds, restLengths } = this.vocabulary.trie;
-    const kinds = restKinds[node] as Kinds;
-    if ((kinds & OTHER) !== 0) return false;
-    const loop = this.loops.of(state);
-    return (kinds & ~loop.kinds) === 0 && (restLengths[node] as number) <= loop.most;
+    return ((restKinds[node] as Kinds) & ~loop.kinds) === 0 && (restLengths[node] as number) <= loop.most;
   }
 
   private addSubtree(node: number, end: number, mask: Uint32Array): void {
