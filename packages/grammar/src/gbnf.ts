@@ -3,7 +3,7 @@ import { Grammar } from './grammar.js';
 import { complement } from './regex/points.js';
 import { Regexes } from './regex/regexes.js';
 import { spell } from './regex/spell.js';
-import { type Range, utf8Spelling } from './regex/utf8.js';
+import { needFewRanges, type Range, utf8Spelling } from './regex/utf8.js';
 import { DONE, idOf, isRule, type Rule, type Term, Terms } from './terms/terms.js';
 import { atOnce, type Work } from './turns.js';
 
@@ -142,6 +142,7 @@ class Reader {
       const high = isRange ? (this.character().codePointAt(0) as number) : low;
       if (high < low) this.fail('INVALID', 'a range in the wrong order');
       ranges.push([low, high]);
+      if (!isNegated) needFewRanges(ranges.length);
     }
     return isNegated ? complement(ranges) : ranges;
   }

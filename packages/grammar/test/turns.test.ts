@@ -4,11 +4,20 @@ import {
   compileRegex,
   compileSchema,
   type GrammarSource,
+  type Matcher,
   type Structure,
+  Vocabulary,
 } from '../src/index.js';
+import { search } from '../src/regex/compile.js';
+import { parsePattern } from '../src/regex/parse.js';
+import { EMPTY, type Regex, Regexes } from '../src/regex/regexes.js';
+import { utf8Spelling } from '../src/regex/utf8.js';
 import { Strings } from '../src/schema/strings.js';
 import { structureWork } from '../src/structure.js';
-import { atOnce } from '../src/turns.js';
+import { Automaton } from '../src/terms/automaton.js';
+import { DONE, Terms } from '../src/terms/terms.js';
+import { atOnce, inTurns, type Work } from '../src/turns.js';
+import { Masks } from '../src/vocabulary/masks.js';
 
 /** About 100 kB of JSON schema in 58 tools. */
 const tools = Array.from({ length: 58 }, (_, i) => ({
@@ -107,7 +116,19 @@ const linked = (count: number, link: (next: object) => object) => ({
 
 describe('hostile sources are refused with the numbers', () => {
   test.each<[string, GrammarSource, string]>([
-    ['properties', { schema: { properties: keyed(100_000, () => true) } }, '100000 schemas; at most 2000'],
+    ['properties', { schema: { properties: keyed(10_000, () => true) } }, '10000 schemas; at most 2000'],
+    ['many properties', { schema: { properties: keyed(100_000, () => true) } }, 'more than 20000 members'],
+    ['const', { schema: { const: keyed(100_000, () => 1) } }, 'an object of more than 2000 members'],
+    [
+      'dependentRequired',
+      { schema: { dependentRequired: { a: range(100_000).map(String) } } },
+      '100000 properties at one place; the bound is 2000',
+    ],
+    [
+      'not',
+      { schema: { type: 'string', not: { enum: range(100_000).map(String) } } },
+      '100000 alternatives here; the bound is 2000',
+    ],
     [
       'required',
       { schema: { required: range(100_000).map(String) } },
@@ -123,7 +144,7 @@ describe('hostile sources are refused with the numbers', () => {
       { schema: { prefixItems: range(100_000).map(() => true) } },
       '100000 schemas; at most 10000',
     ],
-    ['const', { schema: { const: 'x'.repeat(4 << 20) } }, '4194306 bytes; at most 262144'],
+    ['long const', { schema: { const: 'x'.repeat(4 << 20) } }, '4194306 bytes; at most 262144'],
     ['choice', { choices: ['x'.repeat(4 << 20)] }, '4194304 bytes; at most 262144'],
     ['literal', { structure: { literal: 'x'.repeat(1 << 20) } }, '1048576 bytes; at most 262144'],
     ['key', { schema: { properties: { ['k'.repeat(1 << 20)]: true } } }, '1048576 bytes; at most 262144'],
@@ -134,6 +155,20 @@ describe('hostile sources are refused with the numbers', () => {
       'set',
       { regex: `[${String.fromCodePoint(...range(8000).map((i) => 0x1000 + 3 * i))}]` },
       '8000 ranges; at most 2000',
+    ],
+    [
+      'sets',
+      {
+        regex: range(2500)
+          .map((i) => `[^\\p{L}${String.fromCodePoint(0x4e00 + i)}]`)
+          .join(''),
+      },
+      'more than 50000 ranges in all',
+    ],
+    [
+      'GBNF set',
+      { gbnf: `root ::= [${String.fromCodePoint(...range(40_000).map((i) => 0x1000 + i))}]` },
+      '2001 ranges; at most 2000',
     ],
     ['groups', { regex: `${'('.repeat(16_000)}a${')'.repeat(16_000)}` }, 'nested more than 100 deep'],
     [
@@ -214,6 +249,79 @@ test('values that require each other in a long cycle', async () => {
   }));
   const schema = { properties: keyed(500, (i) => ({ $ref: `#/$defs/k${i}` })), $defs: cycle };
   await expect(compileInTurns({ schema })).rejects.toThrow('in a cycle of more than 100');
+});
+
+test('each round of the event loop has one turn, however much work there is', async () => {
+  let round = 0;
+  const counting = setInterval(() => {}, 1); // keeps the loop alive
+  const count = () => {
+    round++;
+    if (round < 1e6) next = setImmediate(count);
+  };
+  let next = setImmediate(count);
+  const turns = new Map<number, Set<string>>();
+  function* work(name: string): Work<void> {
+    for (const rounds = new Set<number>(); rounds.size < 5; yield) {
+      rounds.add(round);
+      turns.set(round, (turns.get(round) ?? new Set()).add(name));
+    }
+  }
+  await Promise.all(['a', 'b', 'c'].map((name) => inTurns(work(name))));
+  clearImmediate(next);
+  clearInterval(counting);
+  turns.delete(0); // all begin at once
+  expect(turns.size).toBeGreaterThanOrEqual(12);
+  for (const names of turns.values()) expect(names.size).toBe(1);
+});
+
+describe('masks are found in parts', () => {
+  const letters = [...'abcdefgh'];
+  const texts = letters.flatMap((a) => letters.flatMap((b) => letters.flatMap((c) => [a + b + c, a + b])));
+  const tokens = [...letters, ...new Set(texts)].map((text) => new TextEncoder().encode(text));
+  const vocabulary = new Vocabulary([...tokens, new Uint8Array(0)], { endOfText: [tokens.length] });
+
+  test.each<[string, (regexes: Regexes, pattern: Regex) => Regex, string, number]>([
+    ['many derivatives', (_, pattern) => pattern, `(${'[a-d].*'.repeat(300)})+`, 100],
+    [
+      'a long pattern with a bound',
+      (regexes, pattern) => regexes.and(regexes.repeat(regexes.range(0x61, 0x7a), 0, 9000), pattern),
+      'ab?'.repeat(1500),
+      100,
+    ],
+  ])('%s', (_, make, source, least) => {
+    const regexes = new Regexes();
+    const spell = utf8Spelling(regexes);
+    const regex = make(regexes, atOnce(search(regexes, atOnce(parsePattern(source)), spell, EMPTY)));
+    const terms = new Terms(regexes);
+    const automaton = new Automaton(terms, terms.match(regex, DONE));
+    const work = new Masks(automaton, vocabulary).find(automaton.start);
+    const parts: number[] = []; // new expressions of each
+    for (let done = false, before = regexes.size; !done; before = regexes.size) {
+      done = work.next().done === true;
+      parts.push(regexes.size - before);
+    }
+    const total = parts.reduce((sum, part) => sum + part, 0);
+    expect([parts.length > least, total]).toEqual([true, expect.any(Number)]);
+    expect(Math.max(...parts)).toBeLessThan(600);
+  });
+
+  const schema = { type: 'string', maxLength: 900, not: { pattern: '(a|b)*a(a|b){9}c' } };
+  const maskOf = (act: (matcher: Matcher, into: Int32Array) => void) => {
+    const into = new Int32Array(vocabulary.words);
+    const matcher = compileSchema(schema).matcher(vocabulary);
+    matcher.acceptBytes(new TextEncoder().encode('"ab'));
+    act(matcher, into);
+    return { matcher, into };
+  };
+
+  test('in turns they are the same, and then at hand', async () => {
+    const expected = maskOf((matcher, into) => matcher.mask(into)).into;
+    const { matcher, into } = maskOf(() => {});
+    await matcher.maskInTurns(into);
+    expect(into).toEqual(expected);
+    expect(matcher.maskInTurns(into.fill(0))).toBeUndefined();
+    expect(into).toEqual(expected);
+  });
 });
 
 test('an abort ends the compiling at the next turn', async () => {

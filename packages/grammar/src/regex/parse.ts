@@ -23,6 +23,7 @@ export type Pattern =
 
 const MAX_DEPTH = 100;
 const MAX_LENGTH = 32_768;
+const MAX_RANGES = 50_000; // of all sets in brackets: some milliseconds
 const CONTROLS: Record<string, number> = { n: 10, r: 13, t: 9, v: 11, f: 12, '0': 0 };
 const CLASSES: Record<string, readonly Range[]> = {
   d: DIGITS,
@@ -48,6 +49,8 @@ export function* parsePattern(source: string): Work<Pattern> {
 class Parser {
   private at = 0;
   private depth = 0;
+  /** Of the sets so far. */
+  private ranges = 0;
 
   constructor(private readonly chars: readonly string[]) {}
 
@@ -134,7 +137,10 @@ class Parser {
         classes.add(low);
         ranges.push(...low);
       }
+      if (this.ranges + ranges.length > MAX_RANGES)
+        this.fail('TOO_COMPLEX', `sets of characters have more than ${MAX_RANGES} ranges in all`);
     }
+    this.ranges += ranges.length;
     return negated ? complement(ranges) : normalise(ranges);
   }
 

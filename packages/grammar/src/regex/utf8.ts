@@ -10,14 +10,19 @@ const LENGTH_ENDS = [0x7f, 0x7ff, 0xffff, 0x10ffff];
 
 /** The UTF-8 encodings of all code points in `ranges`; surrogates have none. */
 export function utf8(regexes: Regexes, ranges: readonly Range[]): Regex {
-  if (ranges.length > MAX_RANGES)
+  needFewRanges(ranges.length);
+  const choices = ranges.flatMap(withoutSurrogates).flatMap(splitByLength);
+  return regexes.or(...choices.map(([low, high]) => byteRanges(regexes, encode(low), encode(high))));
+}
+
+/** @throws GrammarError TOO_COMPLEX */
+export function needFewRanges(count: number): void {
+  if (count > MAX_RANGES)
     throw new GrammarError(
       'TOO_COMPLEX',
       '',
-      `a set of characters has ${ranges.length} ranges; at most ${MAX_RANGES} are compiled`,
+      `a set of characters has ${count} ranges; at most ${MAX_RANGES} are compiled`,
     );
-  const choices = ranges.flatMap(withoutSurrogates).flatMap(splitByLength);
-  return regexes.or(...choices.map(([low, high]) => byteRanges(regexes, encode(low), encode(high))));
 }
 
 /** `utf8` that makes equal sets once. */

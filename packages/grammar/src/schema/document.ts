@@ -138,7 +138,9 @@ export class Document {
 
   /** Members of a map are schemas, whatever their names are. */
   private *scanMap(map: JsonObject, pointer: string, parent: Resource, depth: number): Work<void> {
+    let members = 0;
     for (const [name, item] of membersOf(map)) {
+      if (++members > MAX_MEMBERS) this.tooMany(pointer, 'members', MAX_MEMBERS);
       yield* this.scan(item, `${pointer}/${pointerPart(name)}`, parent, depth);
       if (++this.count % PART === 0) yield;
     }

@@ -2,13 +2,13 @@ import { GrammarError } from '../error.js';
 import type { Work } from '../turns.js';
 import type { Document, Place } from './document.js';
 import { anything, type Conjunction, type Flat, intersect } from './flat.js';
-import { hasParts, isObject, type Json, type JsonObject } from './json.js';
-import { invalid, type KeywordOptions, readKeywords, refuse } from './keywords.js';
+import { countMembers, hasParts, isObject, type Json, type JsonObject } from './json.js';
+import { invalid, type KeywordOptions, MAX_ALTERNATIVES, readKeywords, refuse, tooMany } from './keywords.js';
 import { negate, notTypes } from './negate.js';
 
-const MAX_ALTERNATIVES = 2_000;
 const MAX_EXCLUSIVE = 200;
 const MAX_DEPTH = 100;
+const MAX_MEMBERS = 2000; // of an object in enum and const
 const nothing: Flat = { ...anything, types: 0 };
 
 /** A schema that is being expanded is met again. */
@@ -177,7 +177,10 @@ export class Expansion {
 
   private *values(place: Place, values: readonly Json[], key: string): Work<readonly Flat[]> {
     const plain = values.filter((value) => !hasParts(value));
-    const built = values.filter(hasParts).map((value, i) => this.document.child(place, fixed(value), key, i));
+    const built = values.filter(hasParts).map((value, i) => {
+      if (countMembers(value, MAX_MEMBERS) > MAX_MEMBERS) tooLarge(`${place.pointer}/${key}`);
+      return this.document.child(place, fixed(value), key, i);
+    });
     const flats = yield* this.any(built);
     return plain.length > 0 ? [{ ...anything, values: plain }, ...flats] : flats;
   }
@@ -311,11 +314,11 @@ function withoutFaults<T>(act: () => T, otherwise: T): T {
   }
 }
 
-function tooMany(pointer: string, count: number): never {
+function tooLarge(pointer: string): never {
   throw new GrammarError(
     'TOO_COMPLEX',
-    pointer || '/',
-    `the schema has ${count} alternatives here; the bound is ${MAX_ALTERNATIVES}. Use fewer values, or fewer nested anyOf, oneOf, if`,
+    pointer,
+    `it holds an object of more than ${MAX_MEMBERS} members; use fewer`,
   );
 }
 

@@ -29,3 +29,10 @@ export const pointerPart = (key: string | number): string =>
 export function* membersOf(object: object): Generator<readonly [string, Json]> {
   for (const key in object) if (Object.hasOwn(object, key)) yield [key, (object as JsonObject)[key] as Json];
 }
+
+/** How many members an object has; one more than `most` at most, 0 of others. */
+export function countMembers(value: Json, most: number): number {
+  let count = 0;
+  if (isObject(value)) for (const _ of membersOf(value)) if (++count > most) break;
+  return count;
+}

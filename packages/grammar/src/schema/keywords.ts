@@ -51,6 +51,9 @@ const REFUSED = [
 const MOST_MEMBERS = 2000;
 const MOST_ITEMS = 10_000;
 
+/** Most alternatives, and values of `enum`, at one place. */
+export const MAX_ALTERNATIVES = 2000;
+
 /** As many as those of the greatest and of the least float64. */
 const MOST_DIGITS = 345;
 
@@ -71,6 +74,17 @@ const strings = (value: Json, pointer: string): readonly string[] =>
   Array.isArray(value) && value.every((item) => typeof item === 'string')
     ? value
     : invalid(pointer, 'must be an array of strings');
+
+/** Names of properties; an array of too many is refused before it is read. */
+const names = (value: Json, pointer: string): readonly string[] => {
+  if (Array.isArray(value) && value.length > MOST_MEMBERS)
+    throw new GrammarError(
+      'TOO_COMPLEX',
+      pointer,
+      `${value.length} properties at one place; the bound is ${MOST_MEMBERS}`,
+    );
+  return strings(value, pointer);
+};
 
 const handlers: Record<string, Handler> = {
   type: types,
@@ -100,13 +114,13 @@ const handlers: Record<string, Handler> = {
   patternProperties: objects,
   additionalProperties: objects,
   required: (value, at) =>
-    typeof value === 'boolean' ? {} : { required: [...new Set(strings(value, at.pointer))] },
+    typeof value === 'boolean' ? {} : { required: [...new Set(names(value, at.pointer))] },
   minProperties: (value, at) => ({ minProperties: count(value, at), pointer: at.place.pointer }),
   maxProperties: (value, at) => ({ maxProperties: count(value, at) }),
   propertyNames: (value, at) => ({ names: [at.document.child(at.place, value, 'propertyNames').id] }),
   dependentRequired: (value, at) => ({
     dependent: Object.entries(object(value, at)).map(
-      ([key, names]) => [key, strings(names, at.pointer)] as const,
+      ([key, others]) => [key, names(others, at.pointer)] as const,
     ),
   }),
 };
@@ -133,6 +147,14 @@ export function readKeywords(document: Document, place: Place, options: KeywordO
 function needFew(pointer: string, count: number, most: number): void {
   if (count > most)
     throw new GrammarError('TOO_COMPLEX', pointer, `it has ${count} schemas; at most ${most} are compiled`);
+}
+
+export function tooMany(pointer: string, count: number): never {
+  throw new GrammarError(
+    'TOO_COMPLEX',
+    pointer || '/',
+    `the schema has ${count} alternatives here; the bound is ${MAX_ALTERNATIVES}. Use fewer values, or fewer nested anyOf, oneOf, if`,
+  );
 }
 
 export function refuse(pointer: string, detail: string): never {

@@ -1,6 +1,6 @@
 import type { Document, Place } from './document.js';
 import { hasParts, isObject, type Json, type JsonObject, Type } from './json.js';
-import { invalid, refuse } from './keywords.js';
+import { invalid, MAX_ALTERNATIVES, refuse, tooMany } from './keywords.js';
 
 type Schema = JsonObject | boolean;
 
@@ -86,6 +86,7 @@ export function negate(document: Document, place: Place): Schema[] {
 function excludeValues(key: string, value: Json, { pointer }: Place): Schema[] {
   const values = key === 'const' ? [value] : value;
   if (!Array.isArray(values)) invalid(`${pointer}/enum`, 'must be an array');
+  if ((values as Json[]).length > MAX_ALTERNATIVES) tooMany(`${pointer}/${key}`, (values as Json[]).length);
   if ((values as Json[]).some(hasParts))
     refuse(`${pointer}/${key}`, 'objects and arrays cannot be excluded while generating');
   return [{ $excluded: values as Json[] }];

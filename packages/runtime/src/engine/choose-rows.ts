@@ -211,7 +211,7 @@ export class RowChoice {
 
   private add(chosen: ChosenRows[], member: Member, count: number): boolean {
     const start = member.lease.sequence.length;
-    if (!this.grow(member, count) || !member.prepare()) return false;
+    if (!this.grow(member, count)) return false;
     member.lease.busy++;
     chosen.push({ member, start, count });
     return true;

@@ -38,8 +38,6 @@ export type SharedHead = Exclude<Head, 'logits'>;
 export class Member {
   readonly lease: Lease;
   ended = false;
-  /** As `TokenChoice.masks`, for the step that chooses its token. */
-  private masks: Int32Array | undefined;
   private failure: { readonly error: unknown } | undefined;
   /** Ends the watch of a wait. */
   stopWaiting: (() => void) | undefined;
@@ -55,6 +53,8 @@ export class Member {
     private readonly reject: (error: unknown) => void,
     /** Milliseconds: when the request came. */
     readonly since = performance.now(),
+    /** As `TokenChoice.masks`, for the step that chooses its token. */
+    private readonly masks?: Int32Array | undefined,
   ) {
     this.lease = request.lease;
     this.before = this.lease.tokens.length;
@@ -120,25 +120,11 @@ export class Member {
     }
   }
 
-  /**
-   * Gets ready for a step. False, and the request rejects, where its grammar fails: the others of the step must not.
-   */
-  prepare(): boolean {
-    try {
-      const { tokens, missing } = this.lease;
-      const drafts = tokens.slice(tokens.length - this.drafts);
-      this.masks = missing === 0 ? this.request.choice?.masks?.(drafts) : undefined;
-      return true;
-    } catch (error) {
-      this.fail(error);
-      return false;
-    }
-  }
-
   /** The next `count` rows of the sequence, from position `start` on. */
   rowsFrom(start: number, count: number): StepRows {
     const { sequence, tokens, adapters } = this.lease;
-    const { masks, outputs } = this;
+    const { outputs } = this;
+    const masks = this.lease.missing === 0 ? this.masks : undefined;
     const { draws, adjustment } = this.request.choice ?? {};
     const taken = tokens.slice(start, start + count);
     return { sequence, start, tokens: taken, outputs, draws, adjustment, masks, adapters };

@@ -81,15 +81,26 @@ export class Scheduler {
 
   /**
    * The n ≥ 1 tokens after the request's tokens; the lease then holds all of them but the last. None for a request
-   * without `choice`. Rejects with ABORTED, BUSY, DISPOSED and errors of the step; the lease is then as before.
+   * without `choice`. Rejects with ABORTED, BUSY, DISPOSED, BAD_GRAMMAR and errors of the step; the lease is then as before.
+   * Masks are found before: a request whose masks take long is in no step meanwhile.
    */
   tokens(request: TokensRequest): Promise<readonly number[]> {
     return new Promise((resolve, reject) => {
-      if (this.disposed) return reject(modelDisposed());
-      this.members.push(new Member(request, resolve, reject));
-      if (this.running) this.endChain();
-      else this.wake();
+      const { choice, ids, drafts = 0, signal } = request;
+      const masks = choice?.masks?.(ids.slice(ids.length - drafts), signal);
+      const join = (found: Int32Array | undefined) => {
+        if (this.disposed) reject(modelDisposed());
+        else this.join(new Member(request, resolve, reject, performance.now(), found));
+      };
+      if (masks instanceof Promise) masks.then(join, (error) => reject(signal?.aborted ? aborted() : error));
+      else join(masks);
     });
+  }
+
+  private join(member: Member): void {
+    this.members.push(member);
+    if (this.running) this.endChain();
+    else this.wake();
   }
 
   /** Starts steps again, after blocks became free. */

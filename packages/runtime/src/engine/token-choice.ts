@@ -6,6 +6,8 @@ import { samplingOf } from '../sampling/options.js';
 import { needPossible } from '../sampling/select.js';
 import type { RowOutput } from './step-output.js';
 
+type Masks = Int32Array | undefined;
+
 /** Chooses the next token from a step's output. */
 export interface TokenChoice {
   /** The smallest sufficient head where the device draws no tokens. */
@@ -20,9 +22,9 @@ export interface TokenChoice {
   readonly adjustment?: Adjustment | undefined;
   /**
    * [1 + drafts, vocabulary / 32]: one bit per token, as the op `maskLogits` reads them: may it be chosen next, and after
-   * each draft? Absent or undefined: every token.
+   * each draft? Absent or undefined: every token. Valid until the next call; a promise where they take long.
    */
-  masks?(drafts: readonly number[]): Int32Array | undefined;
+  masks?(drafts: readonly number[], signal: AbortSignal | undefined): Masks | Promise<Masks>;
   /**
    * Chooses the token. `row` is valid only during the call: the next step overwrites it. With `proposal`, which needs a
    * sampler and a row with logits: accepts the proposed token or draws another one.

@@ -10,7 +10,7 @@ import type { Constraint } from './constraint.js';
 /** `choice` among the tokens that a constraint allows. */
 export const constrainedChoice = (choice: TokenChoice, constraint: Constraint): TokenChoice => ({
   ...choice,
-  masks: (drafts) => constraint.masks(drafts),
+  masks: (drafts, signal) => constraint.masksInTurns(drafts, signal),
   take(row, proposal) {
     try {
       return taken(choice, constraint, row, proposal);

@@ -21,14 +21,48 @@ export class Constraint {
   masks(drafts: readonly number[] = []): Int32Array | undefined {
     if (drafts.length === 0 && this.matcher.isFree) return undefined;
     const { words } = this.matcher.vocabulary;
-    const size = (1 + drafts.length) * words;
-    if (this.bits.length < size) this.bits = new Int32Array(size);
+    const bits = this.room(1 + drafts.length);
     let free = true;
     this.following(drafts, (at) => {
       free &&= this.matcher.isFree === true;
-      this.matcher.mask(this.bits.subarray(at * words, (at + 1) * words));
+      this.matcher.mask(bits.subarray(at * words, (at + 1) * words));
     });
-    return free ? undefined : this.bits.subarray(0, size);
+    return free ? undefined : bits;
+  }
+
+  /**
+   * `masks` in turns of the event loop, where one is not enough. The place must stay as it is meanwhile. Rejects with the
+   * reason of `signal` at the turn after it aborts.
+   */
+  masksInTurns(
+    drafts: readonly number[],
+    signal: AbortSignal | undefined,
+  ): Int32Array | undefined | Promise<Int32Array | undefined> {
+    if (drafts.length > 0) return this.draftMasks(drafts, signal);
+    if (this.matcher.isFree) return undefined;
+    const found = withinBounds(() => this.matcher.maskInTurns(this.room(1), signal));
+    return found ? found.then(() => this.room(1), outOfBounds) : this.room(1);
+  }
+
+  /** The masks after drafts, those before them first: then `masks` has them at hand. */
+  private async draftMasks(
+    drafts: readonly number[],
+    signal: AbortSignal | undefined,
+  ): Promise<Int32Array | undefined> {
+    const ahead = this.matcher.clone();
+    for (const token of [undefined, ...drafts]) {
+      if (token !== undefined) withinBounds(() => ahead.accept(token));
+      if (!ahead.isFree)
+        await withinBounds(() => ahead.maskInTurns(this.room(1), signal))?.catch(outOfBounds);
+    }
+    return this.masks(drafts);
+  }
+
+  /** Room for the bits of so many masks. */
+  private room(masks: number): Int32Array {
+    const size = masks * this.matcher.vocabulary.words;
+    if (this.bits.length < size) this.bits = new Int32Array(size);
+    return this.bits.subarray(0, size);
   }
 
   /** The tokens that may come next; empty where every token may. */
@@ -102,6 +136,11 @@ function withinBounds<T>(act: () => T): T {
   try {
     return act();
   } catch (cause) {
-    throw new RuntimeError('BAD_GRAMMAR', (cause as Error).message, { cause });
+    return outOfBounds(cause);
   }
+}
+
+/** @throws RuntimeError BAD_GRAMMAR */
+function outOfBounds(cause: unknown): never {
+  throw new RuntimeError('BAD_GRAMMAR', (cause as Error).message, { cause });
 }

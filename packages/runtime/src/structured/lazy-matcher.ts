@@ -63,6 +63,13 @@ export class LazyMatcher implements TokenMatcher {
     else into.fill(-1);
   }
 
+  maskInTurns(into: Int32Array, signal?: AbortSignal): Promise<void> | undefined {
+    const { inside } = this.place;
+    if (inside) return inside.matcher.maskInTurns(into, signal);
+    into.fill(-1);
+    return undefined;
+  }
+
   allows(token: number): boolean {
     return this.place.inside?.matcher.allows(token) ?? true;
   }

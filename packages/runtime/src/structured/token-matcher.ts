@@ -7,6 +7,8 @@ export interface TokenMatcher {
   readonly isFree?: boolean;
   /** Writes one bit per token, [vocabulary.words]. */
   mask(into: Int32Array): void;
+  /** `mask` in turns of the event loop; undefined where one was enough. The matcher stays at its place meanwhile. */
+  maskInTurns(into: Int32Array, signal?: AbortSignal): Promise<void> | undefined;
   allows(token: number): boolean;
   /** Throws if the token is not allowed. */
   accept(token: number): void;
