@@ -253,10 +253,9 @@ test('values that require each other in a long cycle', async () => {
 
 test('each round of the event loop has one turn, however much work there is', async () => {
   let round = 0;
-  const counting = setInterval(() => {}, 1); // keeps the loop alive
   const count = () => {
     round++;
-    if (round < 1e6) next = setImmediate(count);
+    next = setImmediate(count);
   };
   let next = setImmediate(count);
   const turns = new Map<number, Set<string>>();
@@ -268,7 +267,6 @@ test('each round of the event loop has one turn, however much work there is', as
   }
   await Promise.all(['a', 'b', 'c'].map((name) => inTurns(work(name))));
   clearImmediate(next);
-  clearInterval(counting);
   turns.delete(0); // all begin at once
   expect(turns.size).toBeGreaterThanOrEqual(12);
   for (const names of turns.values()) expect(names.size).toBe(1);
@@ -300,8 +298,7 @@ describe('masks are found in parts', () => {
       done = work.next().done === true;
       parts.push(regexes.size - before);
     }
-    const total = parts.reduce((sum, part) => sum + part, 0);
-    expect([parts.length > least, total]).toEqual([true, expect.any(Number)]);
+    expect(parts.length).toBeGreaterThan(least);
     expect(Math.max(...parts)).toBeLessThan(600);
   });
 

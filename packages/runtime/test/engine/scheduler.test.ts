@@ -378,3 +378,44 @@ describe('chains', () => {
     expect(device.steps).toEqual([[1, 2]]);
   });
 });
+
+describe('masks that take long', () => {
+  test('their request is in no step meanwhile; it joins one when they are there', async () => {
+    const device = fakeSteps();
+    const { ask } = scheduling(device);
+    const { promise, resolve } = deferred<Int32Array | undefined>();
+    const late = ask(7, { choice: { ...greedy, masks: () => promise } });
+    expect(await ask(1)).toBe(1);
+    expect(device.steps).toEqual([[1]]);
+    resolve(undefined);
+    expect(await late).toBe(7);
+    expect(device.steps).toEqual([[1], [7]]);
+  });
+
+  test('a failure, and an abort, is of their request alone; its lease is as before', async () => {
+    const device = fakeSteps();
+    const { ask, lease } = scheduling(device);
+    const { promise, reject } = deferred<Int32Array | undefined>();
+    const abort = new AbortController();
+    const leases = [lease(), lease()] as const;
+    const masks = () => promise;
+    const failed = ask(7, { lease: leases[0], choice: { ...greedy, masks } });
+    const aborted = ask(8, { lease: leases[1], choice: { ...greedy, masks }, signal: abort.signal });
+    abort.abort();
+    reject(new Error('too many states'));
+    await expect(failed).rejects.toThrow('too many states');
+    await expect(aborted).rejects.toMatchObject({ code: 'ABORTED' });
+    expect(await ask(1)).toBe(1);
+    expect(device.steps).toEqual([[1]]);
+    expect(leases.map(({ tokens }) => tokens)).toEqual([[], []]);
+  });
+});
+
+function deferred<T>() {
+  let resolve!: (value: T) => void;
+  let reject!: (error: Error) => void;
+  const promise = new Promise<T>((...ways) => {
+    [resolve, reject] = ways;
+  });
+  return { promise, resolve, reject };
+}
