@@ -23,6 +23,8 @@ const MAX_KNOWN = 40_000_000; // bytes of transitions
 /** A deterministic automaton over bytes, built as it is walked. Its states stand for all parses of the text so far. */
 export class Automaton {
   readonly start: State;
+  /** Expressions and terms that steps have looked at so far. */
+  effort = 0;
   private readonly states: Items[] = [{ regexes: [], tails: [], accepting: false }];
   private readonly ids = new Map<string, State>();
   private readonly known = new Transitions();
@@ -99,6 +101,7 @@ export class Automaton {
 
   private follow(state: State, byte: number): State {
     const { regexes, tails } = this.items(state);
+    this.effort += regexes.length;
     const pairs: { regex: Regex; tail: Term }[] = [];
     for (let i = 0; i < regexes.length; i++) {
       const regex = this.terms.regexes.derive(regexes[i] as Regex, byte);
@@ -136,6 +139,7 @@ export class Automaton {
         );
       this.expand(term, add, open);
     }
+    this.effort += seen.size;
     return this.intern(found, seen.has(DONE));
   }
 

@@ -76,11 +76,14 @@ export interface Steps {
   /** 0 where a byte cannot follow; -1 where `search` has to come first. */
   shortStep(from: number, byte: number): number;
   search(from: number, byte: number): Work<void>;
+  /** A measure of what steps have done so far. */
+  readonly effort: number;
 }
 
 /** The kinds all of whose characters lead from `from` to `to`; in parts. */
 export function* kindsBetween(from: number, to: number, steps: Steps): Work<Kinds> {
   let kinds = 0;
+  let done = steps.effort;
   for (let group = 0; group < groupBytes.length; group++) {
     let leads = true;
     for (const byte of groupBytes[group] as readonly number[]) {
@@ -89,11 +92,14 @@ export function* kindsBetween(from: number, to: number, steps: Steps): Work<Kind
         yield* steps.search(from, byte);
         next = steps.shortStep(from, byte);
       }
+      if (steps.effort - done >= PART) {
+        done = steps.effort;
+        yield;
+      }
       leads = next === to;
       if (!leads) break;
     }
     if (leads) kinds |= 1 << group;
-    if (group % PART === 0) yield;
   }
   if (kinds === 0) return 0;
   foreign ??= foreignCharacters();
@@ -102,7 +108,7 @@ export function* kindsBetween(from: number, to: number, steps: Steps): Work<Kind
   return kinds;
 }
 
-const PART = 8; // groups, or bytes: a fraction of a millisecond
+const PART = 32; // expressions: a fraction of a millisecond
 
 let foreign: ReturnType<typeof foreignCharacters> | undefined;
 
@@ -115,6 +121,7 @@ function foreignCharacters() {
 /** True if every text of `chars` leads from `from` to `to`; in parts. */
 function* lead(regexes: Regexes, chars: Regex, from: number, to: number, steps: Steps): Work<boolean> {
   const seen = new Set<string>();
+  let done = steps.effort;
   const open = [[chars, from] as const];
   for (let at = open.pop(); at; at = open.pop()) {
     let [rest, state] = [NOTHING, 0]; // after the byte before
@@ -125,7 +132,10 @@ function* lead(regexes: Regexes, chars: Regex, from: number, to: number, steps: 
         yield* steps.search(at[1], byte);
         nextState = steps.shortStep(at[1], byte);
       }
-      if (byte % PART === 0) yield;
+      if (steps.effort - done >= PART) {
+        done = steps.effort;
+        yield;
+      }
       if (nextRest === rest && nextState === state) continue;
       rest = nextRest;
       state = nextState;

@@ -80,10 +80,17 @@ export class Loops {
   }
 }
 
-const derivativesOf = (regexes: Regexes): Steps => ({
-  shortStep: (from, byte) => regexes.derive(from, byte),
-  *search() {},
-});
+function derivativesOf(regexes: Regexes): Steps {
+  const steps = {
+    effort: 0,
+    shortStep(from: number, byte: number) {
+      steps.effort += regexes.choices(from).length;
+      return regexes.derive(from, byte);
+    },
+    *search() {},
+  };
+  return steps;
+}
 
 const larger = (a: Loop, b: Loop): Loop => (bits(b.kinds) > bits(a.kinds) ? b : a);
 

@@ -7,7 +7,7 @@ import { setBit, type Vocabulary } from './vocabulary.js';
 
 const MAX_CACHED = 256; // 5 MB with 151,936 tokens
 const SMALL_SUBTREE = 32; // nodes
-const PART = 64; // steps: a fraction of a millisecond
+const PART = 64; // expressions: a fraction of a millisecond
 
 /** The masks of one grammar over one vocabulary. */
 export class Masks {
@@ -70,7 +70,7 @@ export class Masks {
     const isPlain = loop.kinds === ALL && loop.most >= this.vocabulary.deepest;
     const next = (node: number) => (isPlain ? (others[node] as number) : node);
     const states = [start];
-    let steps = 0;
+    let done = this.automaton.effort;
     for (let node = next(0); node < bytes.length; ) {
       const end = ends[node] as number;
       if (((kinds[node] as Kinds) & ~loop.kinds) === 0 && (lengths[node] as number) <= loop.most) {
@@ -79,7 +79,10 @@ export class Masks {
       }
       const depth = depths[node] as number;
       const before = states[depth] as State;
-      if (++steps % PART === 0) yield;
+      if (this.automaton.effort - done >= PART) {
+        done = this.automaton.effort;
+        yield;
+      }
       const state = this.automaton.shortStep(before, bytes[node] as number);
       if (state < 0) {
         yield* this.automaton.search(before, bytes[node] as number);
