@@ -23,6 +23,8 @@ const MAX_KNOWN = 40_000_000; // bytes of transitions
 /** A deterministic automaton over bytes, built as it is walked. Its states stand for all parses of the text so far. */
 export class Automaton {
   readonly start: State;
+  /** What short steps met and no search has decided: whether texts can go on so. */
+  private readonly undecided = new Set<Regex>();
   /** Expressions and terms that steps have looked at so far. */
   effort = 0;
   private readonly states: Items[] = [{ regexes: [], tails: [], accepting: false }];
@@ -58,13 +60,17 @@ export class Automaton {
     const { regexes } = this.items(state);
     const isDecided = (regex: Regex) =>
       this.emptiness.found(this.terms.regexes.derive(regex, byte)) !== undefined;
-    return regexes.every(isDecided) ? this.follow(state, byte) : -1;
+    return regexes.every(isDecided) ? this.follow(state, byte, true) : -1;
   }
 
   /** Searches, in parts, for what `shortStep` needs. */
   *search(state: State, byte: number): Work<void> {
     for (const regex of this.items(state).regexes)
       yield* this.emptiness.decide(this.terms.regexes.derive(regex, byte));
+    for (const regex of [...this.undecided]) {
+      yield* this.emptiness.decide(regex);
+      this.undecided.delete(regex);
+    }
   }
 
   /** The state with other expressions in progress; in parts. */
@@ -99,7 +105,8 @@ export class Automaton {
     return only;
   }
 
-  private follow(state: State, byte: number): State {
+  /** @param isShort -1 where a search has to come first */
+  private follow(state: State, byte: number, isShort = false): State {
     const { regexes, tails } = this.items(state);
     this.effort += regexes.length;
     const pairs: { regex: Regex; tail: Term }[] = [];
@@ -107,7 +114,8 @@ export class Automaton {
       const regex = this.terms.regexes.derive(regexes[i] as Regex, byte);
       if (regex !== NOTHING && !this.emptiness.isEmpty(regex)) pairs.push({ regex, tail: tails[i] as Term });
     }
-    const next = pairs.length === 0 ? DEAD : this.make(pairs);
+    const next = pairs.length === 0 ? DEAD : this.make(pairs, isShort);
+    if (next < 0) return next;
     this.known.set(state, byte, this.cuts(regexes), next);
     return next;
   }
@@ -119,7 +127,7 @@ export class Automaton {
   }
 
   /** The state of all pairs, with what may begin at once where an expression may be empty. */
-  private make(pairs: readonly { regex: Regex; tail: Term }[]): State {
+  private make(pairs: readonly { regex: Regex; tail: Term }[], isShort = false): State {
     const found = new Map<Regex, Term[]>();
     const seen = new Set<Term>();
     const open: Term[] = [];
@@ -137,10 +145,18 @@ export class Automaton {
           '',
           `more than ${MAX_ITEMS} alternatives at one place; simplify the grammar`,
         );
-      this.expand(term, add, open);
+      if (isShort && this.isUndecided(term)) this.undecided.add(idOf(this.terms.head(term)));
+      else this.expand(term, add, open);
     }
     this.effort += seen.size;
+    if (isShort && this.undecided.size > 0) return -1;
     return this.intern(found, seen.has(DONE));
+  }
+
+  /** Whether a search has to decide if the first expression of a term matches anything. */
+  private isUndecided(term: Term): boolean {
+    const head = this.terms.head(term);
+    return head >= 0 && !isRule(head) && this.emptiness.found(idOf(head)) === undefined;
   }
 
   private expand(term: Term, add: (regex: Regex, tail: Term) => void, open: Term[]): void {
