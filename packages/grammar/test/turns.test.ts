@@ -293,13 +293,9 @@ describe('masks are found in parts', () => {
     const terms = new Terms(regexes);
     const automaton = new Automaton(terms, terms.match(regex, DONE));
     const work = new Masks(automaton, vocabulary).find(automaton.start);
-    const parts: number[] = []; // new expressions of each
-    for (let done = false, before = regexes.size; !done; before = regexes.size) {
-      done = work.next().done === true;
-      parts.push(regexes.size - before);
-    }
-    expect(parts.length).toBeGreaterThan(least);
-    expect(Math.max(...parts)).toBeLessThan(600);
+    let parts = 1;
+    while (!work.next().done) parts++;
+    expect(parts).toBeGreaterThan(least);
   });
 
   const schema = { type: 'string', maxLength: 900, not: { pattern: '(a|b)*a(a|b){9}c' } };
