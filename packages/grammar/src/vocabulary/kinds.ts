@@ -88,8 +88,8 @@ export function* kindsBetween(from: number, to: number, steps: Steps): Work<Kind
     let leads = true;
     for (const byte of groupBytes[group] as readonly number[]) {
       let next = steps.shortStep(from, byte);
-      if (next < 0) {
-        yield* steps.search(from, byte);
+      while (next < 0) {
+        yield* steps.search(from, byte); // another mask of the grammar may leave more to decide meanwhile
         next = steps.shortStep(from, byte);
       }
       if (steps.effort - done >= PART) {
