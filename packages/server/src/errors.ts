@@ -40,13 +40,15 @@ export class ApiError extends Error {
   get headers(): Record<string, string> {
     return {
       ...((this.status === 429 || this.status === 503) && { 'retry-after': '1' }),
-      ...(this.status === 408 && { connection: 'close' }),
-      ...(this.code === closing && { connection: 'close' }),
+      ...(unread.includes(this.code) && { connection: 'close' }),
     };
   }
 }
 
 const closing = 'shutting_down';
+
+/** Codes of errors that come before the whole body. */
+const unread: readonly (string | null)[] = [closing, 'body_timeout', 'too_many_bytes'];
 
 export const shutsDown = (): ApiError => new ApiError(503, 'the server shuts down', null, closing);
 

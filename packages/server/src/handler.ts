@@ -2,7 +2,7 @@ import { QuernError } from '@quern/core';
 import { type Context, Hono, type Next } from 'hono';
 import { requestId } from 'hono/request-id';
 import { Access } from './access.js';
-import { type BodyLimits, needPlainBody, withBody } from './body-limit.js';
+import { Bodies, type Body, needPlainBody } from './body-limit.js';
 import { Calls, type RoutedCall } from './calls.js';
 import type { Call, ServerContext } from './context.js';
 import { ApiError, toApiError } from './errors.js';
@@ -176,27 +176,31 @@ function appOf(
   const {
     bodyBytes = defaults.bodyBytes,
     audioBytes = defaults.audioBytes,
+    totalBodyBytes = defaults.totalBodyBytes,
     bodyMs = defaults.bodyMs,
   } = options;
-  const limits = (most: number): BodyLimits => ({ most, ms: bodyMs, closing: calls.closing });
+  const bodies = new Bodies({ ms: bodyMs, total: totalBodyBytes, closing: calls.closing });
+  const upTo = (most: number) => () => bodies.open(most);
   for (const [path, route] of Object.entries(routes))
-    app.post(path, answerBy(route, context, calls, limits(bodyBytes)));
+    app.post(path, answerBy(route, context, calls, upTo(bodyBytes)));
   for (const [path, route] of Object.entries(options.adapterFolder === undefined ? {} : adapterRoutes))
-    app.post(path, answerBy(route, context, calls, limits(bodyBytes)));
+    app.post(path, answerBy(route, context, calls, upTo(bodyBytes)));
   for (const [path, route] of Object.entries(audioRoutes))
-    app.post(path, answerBy(route, context, calls, limits(audioBytes)));
+    app.post(path, answerBy(route, context, calls, upTo(audioBytes)));
   addStoredResponses(app, context);
   app.notFound((c) => notFound(app, c));
   app.onError((error, c) => respond(toApiError(error, paths), c));
   return app;
 }
 
-function answerBy(route: Route, context: ServerContext, calls: Calls, limits: BodyLimits) {
+function answerBy(route: Route, context: ServerContext, calls: Calls, openBody: () => Body) {
   return async (c: Context): Promise<Response> => {
     const begin = performance.now();
     let status = 200;
     const { method, path } = c.req;
+    const body = openBody();
     const note = (call: Call) => {
+      body.release();
       endSpan(span, status, call.signal.aborted);
       context.options.log?.(
         entryOf(call, { method, path, status, ms: Math.round(performance.now() - begin) }),
@@ -207,7 +211,7 @@ function answerBy(route: Route, context: ServerContext, calls: Calls, limits: Bo
     try {
       calls.needReady();
       needPlainBody(c.req.raw);
-      const request = await withBody(c.req.raw, limits);
+      const request = await body.readOf(c.req.raw);
       calls.begin(call);
       const response = await route(request, context, call);
       status = response.status;

@@ -31,7 +31,15 @@ export interface HandlerOptions {
   /** Most bytes of a request's body; default 4 MiB, of audio 64 MiB. */
   readonly bodyBytes?: number | undefined;
   readonly audioBytes?: number | undefined;
-  /** Most milliseconds in which nothing of a request's body comes, then 408; default 30 s. */
+  /**
+   * Most bytes of the bodies of all requests together, those under way included; further ones get 429, first those of
+   * which nothing has come for the longest time. Default 512 MiB.
+   */
+  readonly totalBodyBytes?: number | undefined;
+  /**
+   * Milliseconds that a request's body has, and one second more for each 16 KiB of it; also the most in which nothing of
+   * it comes. Then 408; default 30 s.
+   */
   readonly bodyMs?: number | undefined;
   /** Longest time of a request in milliseconds, once its body has come; default 10 minutes. */
   readonly requestMs?: number | undefined;
@@ -84,6 +92,7 @@ export interface ServeOptions extends HandlerOptions {
 export const defaults = {
   bodyBytes: 4 << 20,
   audioBytes: 64 << 20,
+  totalBodyBytes: 512 << 20,
   bodyMs: 30_000,
   requestMs: 600_000,
   keepAliveMs: 10_000,
@@ -188,9 +197,15 @@ export const handlerSchema = {
     about: 'most bytes of a body with sound',
     byDefault: defaults.audioBytes,
   },
+  totalBodyBytes: {
+    ...rules.whole(1),
+    about: 'most bytes of the bodies of all requests together',
+    byDefault: defaults.totalBodyBytes,
+  },
   bodyMs: {
     ...rules.whole(1, mostMs),
-    about: "most milliseconds in which nothing of a request's body comes",
+    about:
+      "milliseconds that a request's body has, and a second more per 16 KiB; also the most without any of it",
     byDefault: defaults.bodyMs,
   },
   requestMs: {

@@ -91,7 +91,7 @@ const listener = ({ name, host }: Address, port: number, { fetch }: Handler): Pr
 
 /**
  * Kept connections stay open longer than those of proxies (60 s of most), so that no request meets one that closes. Bodies
- * have a limit of their own, `bodyMs`: a long one that comes is not cut.
+ * have a limit of their own, `bodyMs`: a large one has more time.
  */
 const timeouts = { keepAliveTimeout: 75_000, headersTimeout: 80_000, requestTimeout: 0 };
 

@@ -249,7 +249,7 @@ export const serveCommand = (): Command =>
     .addOption(
       wholeOption(
         '--body-timeout <s>',
-        'most seconds in which nothing of a request’s body comes (default: 30)',
+        'seconds of a request’s body, and 1 more per 16 KiB; also most without any of it (default: 30)',
         1,
         mostSeconds,
       ),
