@@ -1,16 +1,25 @@
-// `node tools/measure/soak.mjs [MINUTES] [MODEL]`: random clients against a server in this process, 20 % of which leave and
-// 5 % send nonsense. Prints a row per minute; ends with status 1 where requests fail or hang, blocks stay taken, or memory
-// grows. Build first.
+// `node tools/measure/soak.mjs [MINUTES] [MODEL]`: random clients of many kinds against a server in this process, 20 % of
+// which leave and 5 % send nonsense. Prints a row per minute and one per kind; ends with status 1 where requests fail or
+// hang, blocks stay taken, or memory grows. Build first.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { loadModel } from '../../packages/runtime/dist/index.js';
+import { loadEmbedder, loadModel, makeSyntheticEncoder } from '../../packages/runtime/dist/index.js';
 import { serve } from '../../packages/server/dist/index.js';
 import { soak } from '../../packages/server/test/soak.mjs';
+import { toolTemplate } from '../../packages/server/test/soak-requests.mjs';
 
 const [minutes = '30', path = 'demo'] = process.argv.slice(2);
-const room = { cache: 'paged', context: 384, sequences: 1, blockSize: 8, cacheMemory: 8 << 20 };
-const model = await loadModel(path, { ...room, onNotice: () => {} });
-const server = await serve({ models: { model }, port: 0, speculate: { kind: 'lookup' } });
+const room = { cache: 'paged', context: 512, sequences: 1, blockSize: 8, cacheMemory: 8 << 20 };
+const model = await loadModel(path, { ...room, chatTemplate: toolTemplate, onNotice: () => {} });
+const folder = mkdtempSync(join(tmpdir(), 'quern-soak-'));
+const encoderPath = join(folder, 'encoder.gguf');
+await makeSyntheticEncoder(encoderPath, { shape: 'tiny', format: 'f32', ranks: true });
+const encoder = await loadEmbedder(encoderPath, { onNotice: () => {} });
+const models = { model, encoder };
+const server = await serve({ models, port: 0, bodyMs: 2000, speculate: { kind: 'lookup' } });
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc'); // what is left has owners
@@ -31,9 +40,10 @@ function row(ends) {
 }
 
 console.log('minute  requests        ok     left  refused  rss MB heap MB    pauses    hits');
-const { ends, hanging } = await soak(server.url, { ms: 60_000 * Number(minutes), onTurn: row });
+const { ends, kinds, hanging } = await soak(server.url, { ms: 60_000 * Number(minutes), onTurn: row });
 row(ends);
 await server.close();
+for (const [kind, counts] of Object.entries(kinds)) console.log(kind, JSON.stringify(counts));
 
 const { ok, left, refused, busy, ...faults } = ends;
 const lost = model.stats().blocks - model.freeBlocks;
@@ -42,7 +52,8 @@ const [heap, all] = ['heapUsed', 'rss'].map((name) => slope(half.map((row) => ro
 console.log(
   `faults: ${JSON.stringify(faults)}; hanging: ${hanging}; blocks not given back: ${lost}; growth in the second half, MB per minute: ${heap.toFixed(2)} of the heap, ${all.toFixed(2)} of all`,
 );
-model.dispose();
+for (const each of [model, encoder]) each.dispose();
+rmSync(folder, { recursive: true });
 process.exit(Object.keys(faults).length > 0 || hanging > 0 || lost > 0 || heap > 0.5 || all > 3 ? 1 : 0);
 
 /** Of the line of least squares through equally spaced values. */
