@@ -1,7 +1,7 @@
-import { loadModel, type Model } from '@quern/runtime';
+import { loadModel } from '@quern/runtime';
 import { allBegun, begun } from '../src/chat/begun.js';
-import { createHandler, type RunningServer } from '../src/index.js';
-import { demo, json, post, serving } from './serving.js';
+import { createHandler } from '../src/index.js';
+import { demo, json, post, served } from './serving.js';
 
 const collected = async (source: AsyncIterable<number>) => {
   const values: number[] = [];
@@ -69,16 +69,9 @@ describe('begun', () => {
 });
 
 describe('errors before the first token of a stream have their status', () => {
-  let model: Model;
-  let server: RunningServer;
-  beforeAll(async () => {
+  const server = served(async () => {
     const options = { backend: 'cpu', cache: 'paged', context: 128, sequences: 1, maxQueue: 0 } as const;
-    model = await loadModel(demo, { ...options, onNotice: () => {} });
-    server = await serving(model);
-  });
-  afterAll(async () => {
-    await server.close();
-    model.dispose();
+    return loadModel(demo, { ...options, onNotice: () => {} });
   });
 
   const long = [{ role: 'user', content: 'the fox '.repeat(400) }];
@@ -105,7 +98,7 @@ describe('errors before the first token of a stream have their status', () => {
 
   // One handler without a network: all three have asked before the first token exists, however busy the machine is.
   test('a full queue: 429; its room is free afterwards', async () => {
-    const handler = createHandler({ models: { demo: model } });
+    const handler = createHandler({ models: { demo: server.model } });
     const ask = (i: number) =>
       handler.fetch(
         new Request('http://x/v1/completions', {
@@ -118,6 +111,6 @@ describe('errors before the first token of a stream have their status', () => {
     const statuses = all.map(({ status }) => status).sort();
     expect(statuses).toEqual([200, 429, 429]);
     await Promise.all(all.map((response) => response.text()));
-    expect([handler.running, model.freeBlocks]).toEqual([0, model.stats().blocks]);
+    expect([handler.running, server.model.freeBlocks]).toEqual([0, server.model.stats().blocks]);
   });
 });

@@ -2,20 +2,9 @@
 import { execFile } from 'node:child_process';
 import { request } from 'node:http';
 import { promisify } from 'node:util';
-import type { Model } from '@quern/runtime';
-import type { RunningServer } from '../src/index.js';
-import { loadDemo, serving } from './serving.js';
+import { served } from './serving.js';
 
-let model: Model;
-let server: RunningServer;
-beforeAll(async () => {
-  model = await loadDemo(2);
-  server = await serving(model);
-});
-afterAll(async () => {
-  await server.close();
-  model.dispose();
-});
+const server = served();
 
 const ask = { model: 'demo', prompt: 'Once & 50% of +1', max_tokens: 1 };
 

@@ -1,24 +1,13 @@
 // The AI SDK, by its provider for servers that are compatible with OpenAI's.
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
-import type { Model } from '@quern/runtime';
 import { generateText, jsonSchema, Output, streamText, tool } from 'ai';
-import type { RunningServer } from '../src/index.js';
-import { loadDemo, serving } from './serving.js';
+import { loadDemo, served } from './serving.js';
 
 const template = `{% for tool in tools or [] %}<tools>{{ tool | tojson }}</tools><tool_call>{% endfor %}
 {%- for message in messages %}{{ message.role }}: {{ message.content or '' }}
 {% endfor %}assistant: `;
 
-let model: Model;
-let server: RunningServer;
-beforeAll(async () => {
-  model = await loadDemo(4, { chatTemplate: template, context: 1024 });
-  server = await serving(model, { apiKeys: ['secret'] });
-});
-afterAll(async () => {
-  await server.close();
-  model.dispose();
-});
+const server = served(() => loadDemo(4, { chatTemplate: template, context: 1024 }), { apiKeys: ['secret'] });
 
 describe('the AI SDK', () => {
   const provider = () =>

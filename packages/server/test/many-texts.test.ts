@@ -1,18 +1,6 @@
-// One request of many texts: bounded, right, and beside it others get their turn.
-import type { Model } from '@quern/runtime';
-import type { RunningServer } from '../src/index.js';
-import { json, loadDemo, post, serving } from './serving.js';
+import { json, loadDemo, post, served } from './serving.js';
 
-let model: Model;
-let server: RunningServer;
-beforeAll(async () => {
-  model = await loadDemo(2, { context: 64 });
-  server = await serving(model, { textsPerRequest: 64 });
-});
-afterAll(async () => {
-  await server.close();
-  model.dispose();
-});
+const server = served(() => loadDemo(2, { context: 64 }), { textsPerRequest: 64 });
 
 const route = () => `${server.url}/v1/completions`;
 const fields = { max_tokens: 12, temperature: 0, ignore_eos: true };
@@ -39,7 +27,7 @@ test('another request does not wait for all of them', async () => {
     isOver = true;
     return json(response);
   });
-  while (model.stats().waiting === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+  while (server.model.stats().waiting === 0) await new Promise((resolve) => setTimeout(resolve, 1));
   const small = await json(await post(route(), { ...fields, prompt: 'Small', max_tokens: 2 }));
   expect([small.choices.length, isOver]).toEqual([1, false]);
   expect((await many).choices).toHaveLength(64);

@@ -2,18 +2,9 @@
 import { loadModel, type Model } from '@quern/runtime';
 import { writeTinyModel } from '../../runtime/test/tiny-model.js';
 import { type RunningServer, serve } from '../src/index.js';
-import { json, loadDemo, post, serving, until } from './serving.js';
+import { json, loadDemo, post, served, until } from './serving.js';
 
-let model: Model;
-let server: RunningServer;
-beforeAll(async () => {
-  model = await loadDemo(2);
-  server = await serving(model);
-});
-afterAll(async () => {
-  await server.close();
-  model.dispose();
-});
+const server = served();
 
 const prompt = 'Once upon a time';
 const greedy = { temperature: 0, top_k: 0, top_p: 1, min_p: 0 };
@@ -35,7 +26,9 @@ describe('/completion', () => {
       ...{ tokens_evaluated: usage.prompt_tokens, tokens_cached: 0 },
       generation_settings: { n_predict: 8, temperature: 0, repeat_last_n: 64, n_ctx: 256 },
     });
-    expect(model.detokenize([...model.tokenize(prompt), ...answer.tokens])).toBe(prompt + answer.content);
+    expect(server.model.detokenize([...server.model.tokenize(prompt), ...answer.tokens])).toBe(
+      prompt + answer.content,
+    );
     const { timings } = answer;
     expect(timings).toMatchObject({ cache_n: 0, prompt_n: usage.prompt_tokens, predicted_n: 8 });
     expect(timings.prompt_ms).toBeCloseTo(timings.prompt_per_token_ms * timings.prompt_n);
@@ -45,7 +38,9 @@ describe('/completion', () => {
   test('llama.cpp’s defaults where a request says nothing', async () => {
     const body = { prompt, n_predict: 12, seed: 5 };
     const answer = await json(await post(`${server.url}/completions`, body));
-    expect(answer.content).toBe((await model.generate(prompt, { maxTokens: 12, seed: 5 }).result).text);
+    expect(answer.content).toBe(
+      (await server.model.generate(prompt, { maxTokens: 12, seed: 5 }).result).text,
+    );
     expect(answer.generation_settings).toMatchObject({
       ...{ temperature: 0.8, top_k: 40, top_p: 0.95, min_p: 0.05, repeat_penalty: 1, seed: 5 },
     });
@@ -66,10 +61,10 @@ describe('/completion', () => {
   test('ids, ids and texts in a row, an object, and a list of prompts', async () => {
     const of = async (given: unknown) => json(await complete({ prompt: given, n_predict: 4 }));
     const expected = await of(prompt);
-    const ids = model.tokenize(prompt);
+    const ids = server.model.tokenize(prompt);
     const texts = (answers: { content: string }[]) => answers.map(({ content }) => content);
     const head = ids.slice(0, 2);
-    const rest = model.detokenize(ids.slice(2));
+    const rest = server.model.detokenize(ids.slice(2));
     for (const given of [ids, [...head, rest], { prompt_string: prompt }])
       expect((await of(given)).content).toBe(expected.content);
     const list = await of([prompt, ids, [...head, rest]]);
@@ -80,7 +75,7 @@ describe('/completion', () => {
 
   test('control tokens of a prompt are parsed', async () => {
     const answer = await json(await complete({ prompt: 'Hi<|end|>', n_predict: 0 }));
-    expect(answer.tokens_evaluated).toBe(model.tokenize('Hi').length + 1);
+    expect(answer.tokens_evaluated).toBe(server.model.tokenize('Hi').length + 1);
     expect(answer).toMatchObject({ content: '', tokens_predicted: 0 });
   });
 
@@ -101,13 +96,13 @@ describe('/completion', () => {
     const json_schema = { enum: ['a', 'b'] };
     expect((await json(await complete({ prompt, json_schema, n_predict: 20 }))).content).toMatch(/^"[ab]"$/);
     const [first] = (await json(await complete({ prompt, n_predict: 1, return_tokens: true }))).tokens;
-    const [bare] = model.tokenize('fox', { addBos: false });
+    const [bare] = server.model.tokenize('fox', { addBos: false });
     const biased = async (logit_bias: unknown) =>
       (await json(await complete({ prompt, n_predict: 1, return_tokens: true, logit_bias }))).tokens[0];
     expect(await biased([[first, false]])).not.toBe(first);
     expect(await biased([[bare, 100]])).toBe(bare);
     expect(await biased({ [String(bare)]: 100 })).toBe(bare);
-    expect([...model.tokenize('fox', { addBos: false })]).toContain(await biased([['fox', 100]]));
+    expect([...server.model.tokenize('fox', { addBos: false })]).toContain(await biased([['fox', 100]]));
   });
 
   test('n_probs: the log-probabilities of /v1/completions', async () => {
@@ -230,7 +225,7 @@ describe('/props and /slots', () => {
     expect(found).toMatchObject({
       default_generation_settings: { n_ctx: 256, params: { temperature: 0.8, n_predict: -1 } },
       ...{ total_slots: 2, model_path: 'demo', bos_token: '<|endoftext|>', eos_token: '<|endoftext|>' },
-      chat_template: model.chatTemplate!.source,
+      chat_template: server.model.chatTemplate!.source,
       build_info: expect.stringMatching(/^quern \d+\.\d+\.\d+/),
     });
   });
@@ -244,13 +239,13 @@ describe('/props and /slots', () => {
     const full = await fetch(`${server.url}/slots?fail_on_no_slot=1`);
     const some = await json(await fetch(`${server.url}/slots`));
     for (const stream of streams) await stream.body?.cancel();
-    await until(() => model.stats().running === 0);
+    await until(() => server.model.stats().running === 0);
     expect(some.length).toBeGreaterThanOrEqual(2);
     if (full.status === 503) expect((await json(full)).error.code).toBe('no_slot');
   });
 
   test('several models: one must be named', async () => {
-    const several = await serve({ models: { a: model, b: model }, port: 0 });
+    const several = await serve({ models: { a: server.model, b: server.model }, port: 0 });
     for (const path of ['/props', '/slots']) {
       expect((await fetch(several.url + path)).status).toBe(400);
       expect((await fetch(`${several.url}${path}?model=b`)).status).toBe(200);
@@ -280,16 +275,7 @@ test('timings of chat and text completions, whole and streamed', async () => {
 });
 
 describe('return_progress and timings_per_token', () => {
-  let own: Model;
-  let slow: RunningServer;
-  beforeAll(async () => {
-    own = await loadDemo(2, { prefillChunk: 8, batchInvariant: false });
-    slow = await serving(own);
-  });
-  afterAll(async () => {
-    await slow.close();
-    own.dispose();
-  });
+  const slow = served(() => loadDemo(2, { prefillChunk: 8, batchInvariant: false }));
 
   const text = 'Once upon a time there was a fox who lived by the river and liked to tell stories to all';
   const bodies = {

@@ -1,18 +1,6 @@
-// Fields of llama.cpp and vLLM in OpenAI's routes: honoured, or refused by name unless they change nothing.
-import type { Model } from '@quern/runtime';
-import type { RunningServer } from '../src/index.js';
-import { json, loadDemo, post, serving } from './serving.js';
+import { json, post, served } from './serving.js';
 
-let model: Model;
-let server: RunningServer;
-beforeAll(async () => {
-  model = await loadDemo(2);
-  server = await serving(model);
-});
-afterAll(async () => {
-  await server.close();
-  model.dispose();
-});
+const server = served();
 
 const complete = (more: object) =>
   post(`${server.url}/v1/completions`, { prompt: 'Once', max_tokens: 40, temperature: 0, ...more });

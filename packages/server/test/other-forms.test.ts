@@ -1,20 +1,9 @@
 // Anthropic's client, and OpenAI's responses.
 import Anthropic from '@anthropic-ai/sdk';
-import type { Model } from '@quern/runtime';
 import OpenAI from 'openai';
-import type { RunningServer } from '../src/index.js';
-import { json, loadDemo, post, serving } from './serving.js';
+import { json, loadDemo, post, served, serving } from './serving.js';
 
-let model: Model;
-let server: RunningServer;
-beforeAll(async () => {
-  model = await loadDemo();
-  server = await serving(model, { apiKeys: ['secret'] });
-});
-afterAll(async () => {
-  await server.close();
-  model.dispose();
-});
+const server = served(() => loadDemo(), { apiKeys: ['secret'] });
 
 describe('Anthropic’s messages', () => {
   const client = () => new Anthropic({ baseURL: server.url, apiKey: 'secret', maxRetries: 0 });

@@ -1,19 +1,10 @@
 // Routes without /v1, routes that are refused, what clients read of models, metrics.
-import { describeFile, type Model } from '@quern/runtime';
+import { describeFile } from '@quern/runtime';
 import OpenAI from 'openai';
-import { createHandler, type RunningServer } from '../src/index.js';
-import { demo, json, loadDemo, post, serving } from './serving.js';
+import { createHandler } from '../src/index.js';
+import { demo, json, post, served } from './serving.js';
 
-let model: Model;
-let server: RunningServer;
-beforeAll(async () => {
-  model = await loadDemo(2);
-  server = await serving(model);
-});
-afterAll(async () => {
-  await server.close();
-  model.dispose();
-});
+const server = served();
 
 const messages = [{ role: 'user' as const, content: 'Hi' }];
 const fixed = { model: 'demo', max_tokens: 4, temperature: 0 };
@@ -75,9 +66,9 @@ test('/v1/models: the context under the names that clients read', async () => {
     ...{ max_model_len: 256, context_length: 256, context_window: 256, max_context_length: 256 },
     meta: {
       n_ctx: 256,
-      n_ctx_train: model.config.context,
+      n_ctx_train: server.model.config.context,
       n_vocab: 2048,
-      n_embd: model.config.width,
+      n_embd: server.model.config.width,
       n_params: counts.reduce((sum, each) => sum + each),
       size: tensors.reduce((sum, { byteLength }) => sum + byteLength, 0),
     },
@@ -85,7 +76,7 @@ test('/v1/models: the context under the names that clients read', async () => {
 });
 
 test('page: false', async () => {
-  const bare = createHandler({ models: { demo: model }, page: false });
+  const bare = createHandler({ models: { demo: server.model }, page: false });
   const get = async (path: string) =>
     bare.fetch(new Request(`http://localhost${path}`, { headers: { accept: 'text/html' } }));
   expect((await get('/page/page.js')).status).toBe(404);
@@ -119,7 +110,7 @@ describe('GET and HEAD /', () => {
 
 test('/metrics: facts of the cache; adapters of requests under way', async () => {
   const text = await (await fetch(`${server.url}/metrics`)).text();
-  const { blocks, blockSize } = model.stats();
+  const { blocks, blockSize } = server.model.stats();
   const [, labels] = /^quern:cache_config_info\{(.*)\} 1$/m.exec(text)!;
   expect(labels).toContain(`block_size="${blockSize}",num_gpu_blocks="${blocks}"`);
   expect(labels).toContain(`kv_cache_size_tokens="${blocks * blockSize}"`);
@@ -127,7 +118,8 @@ test('/metrics: facts of the cache; adapters of requests under way', async () =>
 });
 
 test('metricsPrefix: its form', () => {
-  const make = (metricsPrefix: string) => () => createHandler({ models: { demo: model }, metricsPrefix });
+  const make = (metricsPrefix: string) => () =>
+    createHandler({ models: { demo: server.model }, metricsPrefix });
   expect(make('vllm:')).not.toThrow();
   for (const wrong of ['1a', 'a b', 'a-b']) expect(make(wrong)).toThrow(/metricsPrefix/);
 });

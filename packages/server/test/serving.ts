@@ -23,6 +23,42 @@ export const loadDemo = (sequences = 8, options: LoadOptions = {}): Promise<Mode
 export const serving = (model: Model, options: Partial<ServeOptions> = {}): Promise<RunningServer> =>
   serve({ models: { demo: model }, port: 0, ...options });
 
+/** A server and its model, for all tests of a file or of a `describe`. */
+export interface Served {
+  readonly model: Model;
+  readonly url: string;
+  /** Requests under way. */
+  readonly running: number;
+}
+
+/** Loads a model and serves it before the tests that follow, and closes both after them. */
+export function served(
+  load: () => Promise<Model> = () => loadDemo(2),
+  options: Partial<ServeOptions> = {},
+): Served {
+  let model: Model;
+  let server: RunningServer;
+  beforeAll(async () => {
+    model = await load();
+    server = await serving(model, options);
+  });
+  afterAll(async () => {
+    await server.close();
+    model.dispose();
+  });
+  return {
+    get model() {
+      return model;
+    },
+    get url() {
+      return server.url;
+    },
+    get running() {
+      return server.running;
+    },
+  };
+}
+
 /** A request with a JSON body. */
 export const post = (url: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> =>
   fetch(url, {

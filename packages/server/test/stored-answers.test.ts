@@ -1,9 +1,8 @@
 // The memory of answers: its bounds, its owners, and what is never in it.
 import type { Model } from '@quern/runtime';
-import type { RunningServer } from '../src/index.js';
 import { StoredAnswers } from '../src/stored-answers.js';
 import { Gate, gated } from './gated.js';
-import { json, loadDemo, post, serving, until } from './serving.js';
+import { json, loadDemo, post, served, serving, until } from './serving.js';
 
 const answer = (id: string, text = '') => ({
   response: { id },
@@ -54,16 +53,7 @@ test('items are found by their ids, for their owner', () => {
 });
 
 describe('the server', () => {
-  let model: Model;
-  let server: RunningServer;
-  beforeAll(async () => {
-    model = await loadDemo(2);
-    server = await serving(model, { apiKeys: ['mine', 'yours'], storedAnswers: 2 });
-  });
-  afterAll(async () => {
-    await server.close();
-    model.dispose();
-  });
+  const server = served(() => loadDemo(2), { apiKeys: ['mine', 'yours'], storedAnswers: 2 });
 
   const key = (name: string) => ({ authorization: `Bearer ${name}` });
   const url = (path = '') => `${server.url}/v1/responses${path}`;
@@ -117,18 +107,18 @@ describe('the server', () => {
 
   test('a stream that its client leaves is not stored', async () => {
     const gate = new Gate();
-    const { chat } = model;
+    const { chat } = server.model;
     let signal: AbortSignal | undefined;
-    model.chat = ((...args: Parameters<Model['chat']>) => {
+    server.model.chat = ((...args: Parameters<Model['chat']>) => {
       signal = args[1]?.signal;
-      return gated(() => chat.apply(model, args), gate, 1);
+      return gated(() => chat.apply(server.model, args), gate, 1);
     }) as Model['chat'];
     const abort = new AbortController();
     const headers = { 'content-type': 'application/json', ...key('mine') };
     const body = JSON.stringify({ ...ask, max_output_tokens: 8, ignore_eos: true, stream: true });
     const response = await fetch(url(), { method: 'POST', headers, body, signal: abort.signal });
     const { value } = await response.body!.pipeThrough(new TextDecoderStream()).getReader().read();
-    model.chat = chat;
+    server.model.chat = chat;
     abort.abort();
     await until(() => signal!.aborted);
     gate.open();
@@ -149,7 +139,7 @@ describe('the server', () => {
   });
 
   test('none are kept with storedAnswers: 0', async () => {
-    const none = await serving(model, { storedAnswers: 0 });
+    const none = await serving(server.model, { storedAnswers: 0 });
     const { id, store } = await json(await post(`${none.url}/v1/responses`, ask));
     expect(store).toBe(false);
     const response = await fetch(`${none.url}/v1/responses/${id}`);

@@ -1,23 +1,15 @@
 // `strict` of tools in the three forms: the arguments of calls fit, whatever the model would rather write.
 import Anthropic from '@anthropic-ai/sdk';
-import { loadModel, type Model } from '@quern/runtime';
+import { loadModel } from '@quern/runtime';
 import OpenAI from 'openai';
 import { writeScriptedModel } from '../../runtime/test/scripted-model.js';
-import type { RunningServer } from '../src/index.js';
-import { json, post, serving } from './serving.js';
+import { json, post, served } from './serving.js';
 
 const pieces = ['<tool_call>', '{"name": "weather"', ', "arguments": ', '{}', '} ', '</tool_call>'];
 
-let model: Model;
-let server: RunningServer;
-beforeAll(async () => {
+const server = served(async () => {
   const path = await writeScriptedModel(pieces, { controls: ['</tool_call>', '<tool_call>'] });
-  model = await loadModel(path, { backend: 'cpu', cache: 'paged', sequences: 2 });
-  server = await serving(model);
-});
-afterAll(async () => {
-  await server.close();
-  model.dispose();
+  return loadModel(path, { backend: 'cpu', cache: 'paged', sequences: 2 });
 });
 
 const parameters = {

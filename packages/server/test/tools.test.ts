@@ -1,21 +1,10 @@
 // Calls of tools in the three forms, enforced by the grammar of the model's family.
 import Anthropic from '@anthropic-ai/sdk';
-import type { Model } from '@quern/runtime';
 import OpenAI from 'openai';
-import type { RunningServer } from '../src/index.js';
 import { hermesTemplate } from './hermes-template.js';
-import { loadDemo, serving } from './serving.js';
+import { loadDemo, served } from './serving.js';
 
-let model: Model;
-let server: RunningServer;
-beforeAll(async () => {
-  model = await loadDemo(4, { chatTemplate: hermesTemplate, context: 1024 });
-  server = await serving(model);
-});
-afterAll(async () => {
-  await server.close();
-  model.dispose();
-});
+const server = served(() => loadDemo(4, { chatTemplate: hermesTemplate, context: 1024 }));
 
 const parameters = {
   type: 'object',
