@@ -22,38 +22,50 @@ export function placesOf(members: readonly Holder[]): readonly number[] {
   });
 }
 
-/** Tokens of each caller. */
-export type Needs = ReadonlyMap<unknown, number>;
+/** What a caller needs now. */
+interface Need {
+  /** Tokens to compute. */
+  readonly tokens: number;
+  /** Whether a text of it decodes: after these tokens come others. */
+  readonly decodes: boolean;
+}
 
-/** Number of tokens to compute, of each caller. */
-export function needsOf(members: readonly Holder[]): Needs {
-  const needs = new Map<unknown, number>();
-  for (const { lease } of members) {
+/** What each caller needs. */
+export type Needs = ReadonlyMap<unknown, Need>;
+
+export function needsOf(members: readonly (Holder & { readonly decodes: boolean })[]): Needs {
+  const needs = new Map<unknown, Need>();
+  for (const { lease, decodes } of members) {
     const caller = callerOf(lease);
-    needs.set(caller, (needs.get(caller) ?? 0) + lease.missing);
+    const before = needs.get(caller) ?? { tokens: 0, decodes: false };
+    needs.set(caller, {
+      tokens: before.tokens + lease.missing,
+      decodes: before.decodes || decodes,
+    });
   }
   return needs;
 }
 
-/** A caller that needs less than there is may take this part of it: it is done soon. */
+/** A caller whose prompts need less than there is may take this part of it: they are done soon. */
 const mostOfShort = 0.75;
 
 /**
- * Divides tokens among callers, the fewest needs first: equal shares; up to three quarters for one that needs less than there is. What
- * one does not need is for the others.
+ * Divides tokens among callers, the fewest needs first: equal shares; up to three quarters for one whose prompts need less than there is.
+ * What one does not need is for the others.
  */
 export class Shares {
   private readonly left = new Map<unknown, number>();
   private readonly taken = new Set<unknown>();
 
   constructor(needs: Needs, total: number) {
-    const byNeed = [...needs].sort(([, a], [, b]) => a - b);
+    const byNeed = [...needs].sort(([, a], [, b]) => a.tokens - b.tokens);
     let rest = total;
-    for (const [i, [caller, need]] of byNeed.entries()) {
+    for (const [i, [caller, { tokens, decodes }]] of byNeed.entries()) {
       const others = byNeed.length - i - 1;
       const equal = Math.ceil(rest / (others + 1));
-      const most = need <= total && others > 0 ? Math.max(equal, Math.floor(mostOfShort * rest)) : equal;
-      const share = Math.min(need, most);
+      const isShort = tokens <= total && !decodes && others > 0;
+      const most = isShort ? Math.max(equal, Math.floor(mostOfShort * rest)) : equal;
+      const share = Math.min(tokens, most);
       this.left.set(caller, share);
       rest -= share;
     }

@@ -147,7 +147,8 @@ export class RowChoice {
     const quick = times.mostRows(longest, Math.max(callers, fewestPromptRows), sequences + prefillChunk);
     const needs = needsOf(members);
     const waits = members.some(({ decodes }) => decodes) || needs.size === 1;
-    const rows = waits ? quick : Math.max(quick, Math.min(prefillChunk, 2 * Math.min(...needs.values())));
+    const least = Math.min(...[...needs.values()].map(({ tokens }) => tokens));
+    const rows = waits ? quick : Math.max(quick, Math.min(prefillChunk, 2 * least));
     return new Shares(needs, rows);
   }
 

@@ -141,6 +141,12 @@ describe.each(Object.entries({ cpu, gpu }))('on a %s', (_, device) => {
     expect(total / (await quiet(device, texts))).toBeLessThanOrEqual(2.5);
   });
 
+  test('the last of many texts take no more than their share', async () => {
+    const small = { prompt: 17, tokens: 2 };
+    const { taken } = await besides(device, many(256, { prompt: 2, tokens: 12 }), small);
+    expect(taken.at(-1)! / (await quiet(device, [small]))).toBeLessThanOrEqual(2);
+  });
+
   test('two requests of many texts get nearly the same share', async () => {
     const { text, run, warm } = simulation(device);
     await warm();
