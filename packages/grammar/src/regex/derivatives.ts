@@ -1,7 +1,19 @@
 import { addAll, type ByteSet, byteRange, hasByte } from './byte-set.js';
-import { EMPTY, Kind, NOTHING, type Regex } from './node.js';
-import type { Regexes } from './regexes.js';
+import { EMPTY, Kind, NOTHING, type Node, type Regex } from './node.js';
 import { Transitions } from './transitions.js';
+
+/** What derivatives read and make: `Regexes`. */
+interface Expressions {
+  node(regex: Regex): Node;
+  nullable(regex: Regex): boolean;
+  split(regex: Regex): readonly [front: Regex, tail: Regex];
+  concat(head: Regex, tail: Regex): Regex;
+  or(...choices: readonly Regex[]): Regex;
+  and(...conditions: readonly Regex[]): Regex;
+  not(regex: Regex): Regex;
+  repeat(regex: Regex, min: number, max: number): Regex;
+  multipleOf(divisor: number, remainder: number): Regex;
+}
 
 /** Lazily built Brzozowski derivatives (Brzozowski 1964; Owens, Reppy, Turon 2009). */
 export class Derivatives {
@@ -9,7 +21,7 @@ export class Derivatives {
   private readonly cutSets: (ByteSet | undefined)[];
 
   constructor(
-    private readonly regexes: Regexes,
+    private readonly regexes: Expressions,
     base?: Derivatives,
   ) {
     this.known = new Transitions(base?.known);
