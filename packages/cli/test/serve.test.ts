@@ -215,11 +215,11 @@ test('keys of a file and of the environment; several addresses; no page; a prefi
   const urls = hosts.map((host) => `http://${host}:${port}`);
   for (const url of urls) await untilReady(url);
   const get = (key: string, at = '/metrics') =>
-    fetch(urls.at(-1) + at, { headers: { authorization: `Bearer ${key}` } });
+    fetch(urls.at(-1) + at, { headers: { authorization: `Bearer ${key}`, accept: 'text/html' } });
   for (const key of ['first', 'second', 'third']) expect((await get(key)).status).toBe(200);
   for (const key of ['# ours', 'fourth']) expect((await get(key)).status).toBe(401);
   expect(await (await get('first')).text()).toContain('vllm:num_requests_running');
-  expect((await get('first', '/')).status).toBe(404);
+  expect(await (await get('first', '/')).text()).toBe('Ollama is running');
   server.kill('SIGTERM');
   const { stderr } = await server.finished;
   expect(stderr).toContain(`listening on ${urls.join(', ')}`);

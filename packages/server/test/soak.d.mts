@@ -8,6 +8,7 @@ export interface SoakOptions {
   readonly disconnect?: number;
   readonly malformed?: number;
   readonly every?: number;
+  readonly patience?: number;
   readonly onTurn?: (ends: Ends) => void;
 }
 

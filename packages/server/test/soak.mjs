@@ -76,11 +76,20 @@ async function request(url, index, { disconnect, malformed }) {
 
 /**
  * Keeps `clients` clients busy for `ms` milliseconds, and with at least `least` requests. `onTurn` is called every `every` ms with the counts so far. Returns
- * the counts by end, those of each kind of request, and the requests that did not end within 30 s after the last one began.
+ * the counts by end, those of each kind of request, and the requests that did not end within `patience` ms after the last one began.
  */
 export async function soak(
   url,
-  { ms, least = 0, clients = 16, disconnect = 0.2, malformed = 0.05, every = 60_000, onTurn },
+  {
+    ms,
+    least = 0,
+    clients = 16,
+    disconnect = 0.2,
+    malformed = 0.05,
+    every = 60_000,
+    patience = 30_000,
+    onTurn,
+  },
 ) {
   const ends = {};
   const kinds = {};
@@ -104,7 +113,7 @@ export async function soak(
   void Promise.all(Array.from({ length: clients }, client)).then(() => {
     isOver = true;
   });
-  while (!isOver && performance.now() < Math.max(end, lastBegan + 30_000)) await sleep(50);
+  while (!isOver && performance.now() < Math.max(end, lastBegan + patience)) await sleep(50);
   clearInterval(watch);
   return { ends, kinds, hanging };
 }
