@@ -966,17 +966,24 @@ const contractFaults: Readonly<Record<string, Fault>> = {
     suite: 'concurrency',
     caughtBy: /^weights load while/,
     plant: (driver) => {
-      let loading = 0;
+      let [loading, products] = [0, 0];
       const linear: Kernel = async (...call) => {
         await driver.kernels.linear(...call);
         if (loading > 0) floatsOf(call[2][0]!).fill(0);
+        products++;
+      };
+      /** Until a running plan has had a product; the first loads meet no plan. */
+      const untilProduct = async () => {
+        const [before, end] = [products, performance.now() + 300];
+        while (products === before && performance.now() < end)
+          await new Promise((resolve) => setImmediate(resolve));
       };
       return {
         ...driver,
         kernels: { ...driver.kernels, linear },
         async loadWeight(source) {
           loading++;
-          await new Promise((resolve) => setTimeout(resolve, 10));
+          await untilProduct();
           loading--;
           return driver.loadWeight(source);
         },
