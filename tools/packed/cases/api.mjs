@@ -39,7 +39,7 @@ function writeWave(path) {
 async function needPage(url) {
   const paths = new Set(['']);
   for (const path of paths) {
-    const response = await fetch(new URL(path, url));
+    const response = await fetch(new URL(path, url), { headers: { accept: 'text/html' } });
     assert.equal(response.status, 200, path);
     const text = await response.text();
     for (const [, name] of text.matchAll(
