@@ -8,12 +8,12 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { loadEmbedder, loadModel, makeSyntheticEncoder } from '../../packages/runtime/dist/index.js';
 import { serve } from '../../packages/server/dist/index.js';
+import { hermesTemplate } from '../../packages/server/test/hermes-template.mjs';
 import { soak } from '../../packages/server/test/soak.mjs';
-import { toolTemplate } from '../../packages/server/test/soak-requests.mjs';
 
 const [minutes = '30', path = 'demo'] = process.argv.slice(2);
 const room = { cache: 'paged', context: 512, sequences: 1, blockSize: 8, cacheMemory: 8 << 20 };
-const model = await loadModel(path, { ...room, chatTemplate: toolTemplate, onNotice: () => {} });
+const model = await loadModel(path, { ...room, chatTemplate: hermesTemplate, onNotice: () => {} });
 const folder = mkdtempSync(join(tmpdir(), 'quern-soak-'));
 const encoderPath = join(folder, 'encoder.gguf');
 await makeSyntheticEncoder(encoderPath, { shape: 'tiny', format: 'f32', ranks: true });

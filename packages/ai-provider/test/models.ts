@@ -12,7 +12,7 @@ import {
   makeSyntheticSpeechModel,
   type SpeechModel,
 } from '@quern/runtime';
-import { hermesTemplate } from '../../server/test/hermes-template.js';
+import { hermesTemplate } from '../../server/test/hermes-template.mjs';
 
 const demo = fileURLToPath(new URL('../../demo-model/model/quern-demo.gguf', import.meta.url));
 

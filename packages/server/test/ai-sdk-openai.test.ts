@@ -52,12 +52,12 @@ afterAll(async () => {
 type Settings = Readonly<Record<string, boolean | string[]>>;
 
 /** Notes the bodies of requests. */
-const noted: typeof fetch = async (url, init) => {
+const recording: typeof fetch = async (url, init) => {
   bodies.push(JSON.parse(init!.body as string));
   return fetch(url, init);
 };
 
-const provider = () => ({ baseURL: `${server.url}/v1`, apiKey: 'secret', fetch: noted });
+const provider = () => ({ baseURL: `${server.url}/v1`, apiKey: 'secret', fetch: recording });
 
 const question = { prompt: 'The weather?', temperature: 0, maxRetries: 0 };
 const weather = { description: 'The weather.', execute: async () => 'rain' };

@@ -1,7 +1,7 @@
 // Numbers keep their digits on every way through the routes; calls in the history.
 import type { Model } from '@quern/runtime';
 import type { RunningServer } from '../src/index.js';
-import { hermesTemplate } from './hermes-template.js';
+import { hermesTemplate } from './hermes-template.mjs';
 import { json, loadDemo, post, serving } from './serving.js';
 
 let model: Model;

@@ -4,7 +4,7 @@ import { referenceDriver } from '@quern/backend-reference';
 import { defineBackend } from '@quern/core';
 import { loadModel, type Model } from '@quern/runtime';
 import { createHandler, type RunningServer } from '../src/index.js';
-import { hermesTemplate } from './hermes-template.js';
+import { hermesTemplate } from './hermes-template.mjs';
 import { demo, json, loadDemo, post, serving } from './serving.js';
 
 let model: Model;

@@ -34,11 +34,11 @@ afterAll(async () => {
 /** Notes the bodies of all requests. */
 function noting() {
   const bodies: { encoding_format?: string; input: unknown }[] = [];
-  const noted: typeof fetch = (url, init) => {
+  const recording: typeof fetch = (url, init) => {
     bodies.push(JSON.parse(String(init?.body)));
     return fetch(url, init);
   };
-  return { bodies, fetch: noted };
+  return { bodies, fetch: recording };
 }
 
 describe('the openai client', () => {

@@ -3,7 +3,7 @@ import type { Model } from '@quern/runtime';
 import { type Browser, launch, type Page } from 'puppeteer-core';
 import type { RunningServer } from '../src/index.js';
 import { chromium } from './chromium.js';
-import { hermesTemplate } from './hermes-template.js';
+import { hermesTemplate } from './hermes-template.mjs';
 import { loadDemo, serving, until } from './serving.js';
 
 const describeBrowser = chromium ? describe : describe.skip;

@@ -1,7 +1,7 @@
 // Token ids of texts and chats without an answer: /tokenize, /apply-template, …/render.
 import type { Model } from '@quern/runtime';
 import type { RunningServer } from '../src/index.js';
-import { hermesTemplate } from './hermes-template.js';
+import { hermesTemplate } from './hermes-template.mjs';
 import { json, loadDemo, post, serving } from './serving.js';
 
 let model: Model;

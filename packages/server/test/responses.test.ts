@@ -288,8 +288,8 @@ describe('the client of OpenAI', () => {
   test('log-probabilities: those of the text', async () => {
     const { responses } = client(all.calling);
     const include = ['message.output_text.logprobs' as const];
-    const noted = { ...question, include, top_logprobs: 2 };
-    const { output } = await responses.create(noted);
+    const withLogprobs = { ...question, include, top_logprobs: 2 };
+    const { output } = await responses.create(withLogprobs);
     const [part] = (output[1] as OpenAI.Responses.ResponseOutputMessage).content;
     const { logprobs = [] } = part as OpenAI.Responses.ResponseOutputText;
     expect(logprobs.map(({ token, top_logprobs }) => [token, top_logprobs.length])).toEqual([
@@ -297,7 +297,7 @@ describe('the client of OpenAI', () => {
       [' list', 2],
     ]);
     const streamed: string[] = [];
-    for await (const event of await responses.create({ ...noted, stream: true }))
+    for await (const event of await responses.create({ ...withLogprobs, stream: true }))
       if (event.type === 'response.output_text.delta')
         streamed.push(...event.logprobs.map(({ token }) => token));
     expect(streamed).toEqual(['I', ' list']);

@@ -4,16 +4,6 @@ export const pick = (values) => values[Math.floor(Math.random() * values.length)
 export const upTo = (most) => 1 + Math.floor(Math.random() * most);
 const often = (part, more) => (Math.random() < part ? more : {});
 
-/** For models whose own template has no place for tools. */
-export const toolTemplate = `
-{%- for tool in tools or [] %}<tools>{{ tool | tojson }}</tools>
-Answer with <tool_call>
-{"name": …, "arguments": …}
-</tool_call>{% endfor %}
-{%- for message in messages %}{{ message.role }}: {{ message.content or '' }}
-{%- for call in message.tool_calls or [] %}<tool_call>{{ call.function | tojson }}</tool_call>{% endfor %}
-{% endfor %}{% if add_generation_prompt %}assistant: {% endif %}`;
-
 const words = 'the fox went out on a cold night and asked the mouse for a cup of tea'.split(' ');
 const text = (most = 60) => Array.from({ length: upTo(most) }, () => pick(words)).join(' ');
 const user = (most) => [{ role: 'user', content: text(most) }];

@@ -4,15 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Embedder, loadEmbedder, type Model, makeSyntheticEncoder } from '@quern/runtime';
 import { serve } from '../src/index.js';
+import { hermesTemplate } from './hermes-template.mjs';
 import { loadDemo, until } from './serving.js';
 import { soak } from './soak.mjs';
-import { toolTemplate } from './soak-requests.mjs';
 
 const folder = mkdtempSync(join(tmpdir(), 'quern-soak-'));
 let model: Model;
 let encoder: Embedder;
 beforeAll(async () => {
-  model = await loadDemo(1, { context: 512, chatTemplate: toolTemplate }); // a cache for a fraction of the clients
+  model = await loadDemo(1, { context: 512, chatTemplate: hermesTemplate }); // a cache for a fraction of the clients
   const path = join(folder, 'encoder.gguf');
   await makeSyntheticEncoder(path, { shape: 'tiny', format: 'f32', ranks: true });
   encoder = await loadEmbedder(path, { backend: 'cpu', onNotice: () => {} });

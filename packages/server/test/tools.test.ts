@@ -1,7 +1,7 @@
 // Calls of tools in the three forms, enforced by the grammar of the model's family.
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
-import { hermesTemplate } from './hermes-template.js';
+import { hermesTemplate } from './hermes-template.mjs';
 import { loadDemo, served } from './serving.js';
 
 const server = served(() => loadDemo(4, { chatTemplate: hermesTemplate, context: 1024 }));

@@ -1,7 +1,7 @@
 // Schemas of Zod in a model's own calls: the value has the schema's type.
 import type { Model } from '@quern/runtime';
 import { z } from 'zod';
-import { hermesTemplate } from './hermes-template.js';
+import { hermesTemplate } from './hermes-template.mjs';
 import { loadDemo } from './serving.js';
 
 let model: Model;

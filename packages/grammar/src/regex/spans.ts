@@ -8,7 +8,7 @@ export class Spans {
 
   constructor(private readonly regexes: Regexes) {}
 
-  /** The longest way to an end that a text may meet: its shortest rest has at most so many bytes. Infinity: not known. */
+  /** Most bytes of the shortest rest, after any prefix of a text. Infinity: not known. */
   of(regex: Regex): Work<number> {
     return this.regexes.fold(
       regex,

@@ -58,7 +58,7 @@ export class Constraint {
     return this.masks(drafts);
   }
 
-  /** Room for the bits of so many masks. */
+  /** Space for the bits of `masks` masks. */
   private room(masks: number): Int32Array {
     const size = masks * this.matcher.vocabulary.words;
     if (this.bits.length < size) this.bits = new Int32Array(size);

@@ -84,13 +84,13 @@ async function whole(
   turns: readonly AsyncIterable<WatchedEvent>[],
   { model }: Served,
   head: Head,
-  noted: boolean,
+  wanted: boolean,
 ) {
   const answers = await collect(turns);
   const choices = answers.map((each, index) => ({
     index,
     message: messageOf(each),
-    logprobs: noted ? chatLogprobs(model, each.logprobs) : null,
+    logprobs: wanted ? chatLogprobs(model, each.logprobs) : null,
     finish_reason: finishReason(each.result, each.calls.length > 0),
   }));
   const thinkingTokens = answers.reduce((sum, each) => sum + each.thinkingTokens, 0);
@@ -133,7 +133,7 @@ async function* chunks(
   const results: GenerationResult[] = [];
   const calls = new Set<number>();
   let thinkingTokens = 0;
-  const noted = (each: Extract<WatchedEvent, { type: 'text' }>) =>
+  const logprobsField = (each: Extract<WatchedEvent, { type: 'text' }>) =>
     logprobs ? { logprobs: chatLogprobs(model, each.logprobs) } : {};
   for (const index of turns.keys()) yield choice(index, { role: 'assistant', content: '' });
   for await (const [index, each] of interleave(turns)) {
@@ -143,7 +143,13 @@ async function* chunks(
       thinkingTokens += each.thinkingTokens;
       const finish_reason = finishReason(each.result, calls.has(index));
       yield chunk([{ index, delta: {}, finish_reason }], undefined, timings());
-    } else yield choice(index, deltaOf(each), each.type === 'text' ? noted(each) : {}, watchedFields(each));
+    } else
+      yield choice(
+        index,
+        deltaOf(each),
+        each.type === 'text' ? logprobsField(each) : {},
+        watchedFields(each),
+      );
   }
   if (withUsage) yield chunk([], usageOf(results, results.length, thinkingTokens), timings());
   yield event('[DONE]');

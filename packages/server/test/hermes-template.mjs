@@ -1,4 +1,4 @@
-/** A template of the family of Hermes and Qwen; knows tools and thoughts. */
+/** A template of the family of Hermes and Qwen, with tools. */
 export const hermesTemplate = `
 {%- for tool in tools or [] %}<tools>{{ tool | tojson }}</tools>
 Answer with <tool_call>
