@@ -1,3 +1,4 @@
+import { type Cooperative, eachOf } from '@quern/core';
 import type { Vocabulary } from './vocabulary.js';
 
 /** The tokens of prompts for filling in the middle of a text (Bavarian et al. 2022). */
@@ -61,14 +62,15 @@ const roles = Object.keys(spellings) as FimRole[];
  * The tokens of a vocabulary for filling in the middle; undefined where one of the first three is missing.
  * @param declared what the model's file says
  */
-export function fimTokensOf(
+export function* fimTokensOf(
   vocabulary: Vocabulary,
   declared: Partial<FimTokens> = {},
-): FimTokens | undefined {
+): Cooperative<FimTokens | undefined> {
   const wanted: ReadonlySet<string> = new Set(Object.values(spellings).flat());
   const ids = new Map<string, number>();
-  for (const [id, spelling] of vocabulary.spellings.entries())
+  yield* eachOf(vocabulary.spellings, (spelling, id) => {
     if (wanted.has(spelling) && !ids.has(spelling)) ids.set(spelling, id);
+  });
   const found = roles.flatMap((role) => {
     const spelling = spellings[role].find((each) => ids.has(each));
     const id = declared[role] ?? (spelling === undefined ? undefined : ids.get(spelling));

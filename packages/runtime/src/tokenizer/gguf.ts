@@ -59,18 +59,18 @@ function* makeFromFields(metadata: GgufMetadata): Cooperative<Tokenizer> {
   const model = yield* kind.model(vocabulary, fields, settings);
   yield;
   const strips = stripsOf(metadata, vocabulary);
-  const fim = fimTokensOf(vocabulary, declaredFim(fields, vocabulary.size));
+  const fim = yield* fimTokensOf(vocabulary, declaredFim(fields, vocabulary.size));
   const isBounded = strips.left.size + strips.right.size === 0 && kind.standsForBytes(vocabulary);
-  return new VocabularyTokenizer(vocabulary, model, {
+  return yield* VocabularyTokenizer.of(vocabulary, model, {
     bos: settings.bos,
     eos: settings.eos,
     addBos: settings.addBos,
     addEos: settings.addEos,
     addSpacePrefix: settings.addSpacePrefix,
     strips,
-    longestToken: isBounded ? longestToken(vocabulary) : undefined,
+    longestToken: isBounded ? yield* longestToken(vocabulary) : undefined,
     fim,
-    eog: endTokens(vocabulary, [
+    eog: yield* endTokens(vocabulary, [
       settings.eos,
       fields.token('eot_token_id', vocabulary.size),
       fields.token('eom_token_id', vocabulary.size),
@@ -141,5 +141,10 @@ function guessTypes(spellings: readonly string[], { bos, eos, unknown }: Default
 }
 
 /** An upper bound of the bytes of text per token: a space mark takes more bytes than a space. */
-const longestToken = (vocabulary: Vocabulary): number =>
-  vocabulary.spellings.reduce((longest, spelling) => Math.max(longest, Buffer.byteLength(spelling)), 1);
+function* longestToken({ spellings }: Vocabulary): Cooperative<number> {
+  let longest = 1;
+  yield* eachOf(spellings, (spelling) => {
+    longest = Math.max(longest, Buffer.byteLength(spelling));
+  });
+  return longest;
+}

@@ -103,7 +103,7 @@ export function* makeTokenizer(
     return added.find(({ content }) => content === spelling)?.id ?? tokens.find(spelling);
   };
   const eos = idOf('eos_token');
-  const fim = fimTokensOf(vocabulary);
+  const fim = yield* fimTokensOf(vocabulary);
   return new JsonTokenizer({
     vocabulary,
     addedTokens: new AddedTokens(added, part('normalizer', normalizationOf) ?? noNormalization),
@@ -113,7 +113,7 @@ export function* makeTokenizer(
     decoder,
     bos: idOf('bos_token'),
     eos,
-    eog: endTokens(vocabulary, [
+    eog: yield* endTokens(vocabulary, [
       eos,
       ...idsOf(generationConfig.eos_token_id, vocabulary.size),
       ...endsOfFim(fim),

@@ -1,3 +1,4 @@
+import { type Cooperative, eachOf } from '@quern/core';
 import { TokenType, type Vocabulary } from './vocabulary.js';
 
 /** A piece of text between special tokens, or the id of a special token. */
@@ -34,12 +35,14 @@ export const isEndSpelling = (spelling: string): boolean => END_SPELLINGS.has(sp
  * The end-of-generation tokens: the declared ones, and control tokens with a known spelling. gpt-oss separates messages
  * with "<|end|>" and ends with "<|return|>" or "<|call|>": its "<|end|>" is no end token.
  */
-export function endTokens(vocabulary: Vocabulary, declared: Iterable<number | undefined>): Set<number> {
+export function* endTokens(
+  vocabulary: Vocabulary,
+  declared: Iterable<number | undefined>,
+): Cooperative<Set<number>> {
   const ends = new Map<string, number>();
-  for (let id = 0; id < vocabulary.size; id++) {
-    const spelling = vocabulary.spellings[id]!;
+  yield* eachOf(vocabulary.spellings, (spelling, id) => {
     if (vocabulary.types[id] === TokenType.control && isEndSpelling(spelling)) ends.set(spelling, id);
-  }
+  });
   if (ends.has('<|return|>') && ends.has('<|call|>')) ends.delete('<|end|>');
   const ids = new Set(ends.values());
   for (const id of declared) if (id !== undefined) ids.add(id);

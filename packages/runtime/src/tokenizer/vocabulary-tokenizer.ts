@@ -1,5 +1,5 @@
 import { toUSVString } from 'node:util';
-import { type Cooperative, runAtOnce, runInTurns } from '@quern/core';
+import { type Cooperative, eachOf, runAtOnce, runInTurns } from '@quern/core';
 import type { FimTokens } from './fim-tokens.js';
 import { checkDecode, checkEncode, checkEncodeInTurns } from './options.js';
 import type { Fragment } from './special-tokens.js';
@@ -31,21 +31,20 @@ export interface PromptRules {
   fim: FimTokens | undefined;
 }
 
-const ALL_SPECIAL = new Set<number>([TokenType.control, TokenType.unknown, TokenType.user]);
-const ONLY_USER = new Set<number>([TokenType.user]);
+type Matched = readonly [spelling: string, token: MatchedToken];
 
-/** The special tokens of these types, for a search by spelling. */
-function* matched(
-  { size, types, spellings }: Vocabulary,
-  { left, right }: Strips,
-  wanted: ReadonlySet<number>,
-): Generator<readonly [spelling: string, token: MatchedToken]> {
-  for (let id = 0; id < size; id++) {
-    if (!wanted.has(types[id]!)) continue;
+const SEARCHED: ReadonlySet<number> = new Set([TokenType.control, TokenType.unknown, TokenType.user]);
+
+/** The special and user-defined tokens, for a search by spelling. */
+function* searchedTokens({ types, spellings }: Vocabulary, { left, right }: Strips): Cooperative<Matched[]> {
+  const found: Matched[] = [];
+  yield* eachOf(spellings, (spelling, id) => {
+    if (!SEARCHED.has(types[id]!)) return;
     const special = types[id] !== TokenType.user;
     const [lstrip, rstrip] = [left.has(id), right.has(id)];
-    yield [spellings[id]!, { id, special, singleWord: false, lstrip, rstrip }];
-  }
+    found.push([spelling, { id, special, singleWord: false, lstrip, rstrip }]);
+  });
+  return found;
 }
 
 /** A tokenizer from a vocabulary and a model for plain text. */
@@ -61,10 +60,11 @@ export class VocabularyTokenizer implements Tokenizer {
   private readonly allSpecial: TokenMatcher;
   private readonly userTokens: TokenMatcher;
 
-  constructor(
+  private constructor(
     private readonly vocabulary: Vocabulary,
     private readonly model: TextModel,
     rules: PromptRules,
+    searched: readonly Matched[],
   ) {
     if (rules.bos !== undefined) this.bos = rules.bos;
     if (rules.eos !== undefined) this.eos = rules.eos;
@@ -74,8 +74,12 @@ export class VocabularyTokenizer implements Tokenizer {
     this.addEos = rules.addEos;
     this.addSpacePrefix = rules.addSpacePrefix;
     if (rules.longestToken !== undefined) this.longestToken = rules.longestToken;
-    this.allSpecial = new TokenMatcher(matched(vocabulary, rules.strips, ALL_SPECIAL));
-    this.userTokens = new TokenMatcher(matched(vocabulary, rules.strips, ONLY_USER));
+    this.allSpecial = new TokenMatcher(searched);
+    this.userTokens = new TokenMatcher(searched.filter(([, { special }]) => !special));
+  }
+
+  static *of(vocabulary: Vocabulary, model: TextModel, rules: PromptRules): Cooperative<VocabularyTokenizer> {
+    return new VocabularyTokenizer(vocabulary, model, rules, yield* searchedTokens(vocabulary, rules.strips));
   }
 
   get vocabSize(): number {
