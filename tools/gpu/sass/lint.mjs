@@ -1,0 +1,77 @@
+// The lint of a cubin, and the table of counts of docs/cuda.md.
+import { hot, tableOf } from '../compiled-kernels.mjs';
+import { readCubin } from './cubin.mjs';
+import { flowOf } from './flow.mjs';
+import { bytesInFlight, countOf, faultsOf, hotLoop } from './rules.mjs';
+
+/** Kernels of memory alone, and the bytes that a thread has to have under way: 2048 threads of a processor, 32 KiB (docs/cuda.md). */
+const expected = new Map(['add_rms_norm', 'rms_norm', 'swiglu', 'add'].map((kernel) => [kernel, 16]));
+
+/** Faults of all kernels in words. */
+export function lint(cubin, given = expected) {
+  const { capability, kernels } = readCubin(cubin);
+  return kernels.flatMap((kernel) => {
+    const rules = { capability, hot: hot.test(kernel.name), expected: given.get(kernel.name) };
+    return faultsOf(flowOf(kernel, capability), rules).map((fault) => `${kernel.name}: ${fault}`);
+  });
+}
+
+const isTensor = ({ name }) => name === 'HMMA' || name === 'HGMMA';
+const isProduct = ({ name }) => name === 'FFMA';
+
+/**
+ * [kernels, the work of the hot loop, what a thread has done there, from the loop and the pattern's number, its unit].
+ * linear_few of blocks: 32 values of 4 columns. linear_rows: a product has 16 × 8 weights of a warp, and H / 16 share them.
+ */
+const rows = [
+  [
+    /^(?:linear|gate_up)_few_(\d)_bf16$/,
+    isProduct,
+    (loop, of) => loop.filter(isProduct).length / of,
+    'weight',
+  ],
+  [/^(?:linear|gate_up)_few_(\d)_(?:q4_k|q8_0)$/, isProduct, () => 32 * 4, 'weight'],
+  [
+    /^linear_rows_(\d+)_(?:bf16|q4_k|q8_0)$/,
+    isTensor,
+    (loop, of) => (loop.filter(isTensor).length * 4) / (of / 16),
+    'weight',
+  ],
+  [/^attention_group_\d+_/, isTensor, () => 16, 'key'],
+  [
+    /^(?:linear_(?:tile|strip)_\d_(?:bf16|q4_k)|attention_tile_\d_\d+_(?:f16|bf16)|product_bf16_.*)$/,
+    isTensor,
+    (loop) => loop.filter(isTensor).length,
+    'tensor product',
+  ],
+  [/^(?:attention_merge|add_rms_norm|rms_norm|swiglu|add|qk_norm_rope_append_bf16|argmax|sample)$/],
+];
+
+const heads = ['instructions', 'shuffles', 'tensor products', 'bytes under way', 'hot loop', 'for each'];
+
+function cellsOf(flow, [pattern, isWork, done, unit]) {
+  const { instructions, name } = flow;
+  const loop = isWork ? hotLoop(flow, isWork) : [];
+  const each = () => (loop.length / done(loop, Number(pattern.exec(name)[1]))).toFixed(1);
+  return [
+    instructions.filter(({ name }) => name !== 'NOP').length,
+    countOf(instructions, 'SHFL'),
+    instructions.filter(isTensor).length,
+    bytesInFlight(flow),
+    loop.length || '',
+    loop.length > 0 ? `${each()} a ${unit}` : '',
+  ];
+}
+
+/** The table of hot kernels. */
+export function countsOf(cubin) {
+  const { capability, kernels } = readCubin(cubin);
+  const flows = kernels.map((kernel) => flowOf(kernel, capability));
+  const cells = rows.flatMap((row) => {
+    const found = flows.filter(({ name }) => row[0].test(name)).sort((a, b) => (a.name < b.name ? -1 : 1));
+    if (found.length === 0)
+      throw new Error(`no kernel has a name like ${row[0]}: mend the rows of tools/gpu/sass/lint.mjs`);
+    return found.map((flow) => [flow.name, cellsOf(flow, row)]);
+  });
+  return tableOf(heads, cells);
+}
