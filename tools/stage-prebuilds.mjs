@@ -1,10 +1,10 @@
 // Copies each built addon into its platform package: from artifacts/<package>/<target>/ (continuous integration), or
 // from the package's build folder (this machine's target directly, cross-built targets in subfolders). Refuses an addon
-// of backend-cuda without kernels, and then ends with 1.
+// of backend-cuda without kernels or larger than a package may be, and then ends with 1.
 import { copyFileSync, existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { hasKernels, noKernels } from './has-kernels.mjs';
+import { faultOfAddon } from './gpu-addon.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const libc = () => (process.report.getReport().header.glibcVersionRuntime ? '-gnu' : '-musl');
@@ -13,10 +13,11 @@ const here = `${process.platform}-${process.arch}${process.platform === 'linux' 
 /** Copies the addon, or says why there is none. */
 function stage(name, source, to) {
   if (!source) return 'no binary';
-  if (name === 'backend-cuda' && !hasKernels(source)) {
+  const fault = name === 'backend-cuda' ? faultOfAddon(source) : undefined;
+  if (fault) {
     rmSync(to, { force: true }); // an older one
     process.exitCode = 1;
-    console.error(`refused: ${noKernels(source)}`);
+    console.error(`refused: ${fault}`);
     return 'no binary';
   }
   copyFileSync(source, to);

@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { buildEmulated } from '../../packages/backend-cuda/test/build-emulated.mjs';
 import { buildEmulated as buildEmulatedMetal } from '../../packages/backend-metal/test/build-emulated.mjs';
+import { faultOfAddon } from '../gpu-addon.mjs';
 import { runGuide } from '../guide/run.mjs';
-import { hasKernels } from '../has-kernels.mjs';
 import { packageManager, root } from '../setup.mjs';
 import { checkArchitecture } from './architecture.mjs';
 import { contentFaults, foreignSources, linkFaults, packAll } from './pack.mjs';
@@ -246,7 +246,9 @@ async function checkCuda() {
   await checkGpuSources('backend-cuda');
   report(
     'an addon without kernels is not staged',
-    hasKernels(emulated.QUERN_CUDA_BINARY) ? ['the emulated one seems to have kernels'] : [],
+    /has no kernels/.test(faultOfAddon(emulated.QUERN_CUDA_BINARY))
+      ? []
+      : ['the emulated one seems to have kernels'],
   );
   for (const file of ['cuda.mjs', 'cuda.cjs'])
     await attempt(`backend-cuda: ${file}`, async () => {

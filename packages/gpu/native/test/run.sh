@@ -52,6 +52,7 @@ else
   echo "SKIP clang is not installed: Metal's rules are not checked"
 fi
 
+node ../../../tools/gpu/sass/test.mjs
 architectures=${ARCHITECTURES-80 120}
 if [ -z "$architectures" ]; then
   echo "SKIP no architectures: kernels are not compiled for NVIDIA's GPUs here"
@@ -59,6 +60,7 @@ elif command -v nvcc >/dev/null; then
   echo '#include "kernels/all.h"' > "$build/kernels.cu" # g++ warns of a header that is compiled by itself
   printf '%s\n' $architectures | each "nvcc -std=c++17 -I. -Werror all-warnings -Xptxas -warn-spills -arch=sm_{} -cubin -o $build/kernels-{}.cubin $build/kernels.cu"
   echo "PASS nvcc compiles every kernel for sm $architectures, without spills"
+  node ../../../tools/gpu/sass-lint.mjs "$build"/kernels-*.cubin
 else
   echo "SKIP nvcc is not installed: kernels are not compiled for NVIDIA's GPUs"
 fi
