@@ -7,12 +7,24 @@ import { bytesInFlight, countOf, faultsOf, hotLoop } from './rules.mjs';
 /** Kernels of memory alone, and the bytes that a thread has to have under way: 2048 threads of a processor, 32 KiB (docs/cuda.md). */
 const expected = new Map(['add_rms_norm', 'rms_norm', 'swiglu', 'add'].map((kernel) => [kernel, 16]));
 
+/** Sine and cosine of large angles read a table that nothing writes. */
+const constants = /^rope_table$/;
+/** One division serves many loads: d elements of a key in a block of the table; four sums of each part. */
+const divides = /^(attention_(f32|f16|bf16|i8|e4m3)|product_parts)$/;
+
 /** Faults of all kernels in words. */
 export function lint(cubin, given = expected) {
   const { capability, kernels } = readCubin(cubin);
   return kernels.flatMap((kernel) => {
-    const rules = { capability, hot: hot.test(kernel.name), expected: given.get(kernel.name) };
-    return faultsOf(flowOf(kernel, capability), rules).map((fault) => `${kernel.name}: ${fault}`);
+    const { name } = kernel;
+    const rules = {
+      capability,
+      hot: hot.test(name) || given.has(name),
+      constants: constants.test(name),
+      divides: divides.test(name),
+      expected: given.get(name),
+    };
+    return faultsOf(flowOf(kernel, capability), rules).map((fault) => `${name}: ${fault}`);
   });
 }
 
@@ -24,22 +36,17 @@ const isProduct = ({ name }) => name === 'FFMA';
  * linear_few of blocks: 32 values of 4 columns. linear_rows: a product has 16 × 8 weights of a warp, and H / 16 share them.
  */
 const rows = [
+  [/^linear_few_(\d)_bf16$/, isProduct, (loop, of) => loop.filter(isProduct).length / of, 'weight'],
+  [/^linear_few_(\d)_q4_k$/, isProduct, () => 32 * 4, 'weight'],
   [
-    /^(?:linear|gate_up)_few_(\d)_bf16$/,
-    isProduct,
-    (loop, of) => loop.filter(isProduct).length / of,
-    'weight',
-  ],
-  [/^(?:linear|gate_up)_few_(\d)_(?:q4_k|q8_0)$/, isProduct, () => 32 * 4, 'weight'],
-  [
-    /^linear_rows_(\d+)_(?:bf16|q4_k|q8_0)$/,
+    /^linear_rows_(\d+)_(?:bf16|q4_k)$/,
     isTensor,
     (loop, of) => (loop.filter(isTensor).length * 4) / (of / 16),
     'weight',
   ],
-  [/^attention_group_\d+_/, isTensor, () => 16, 'key'],
+  [/^attention_group_(?:64|128)_(?:f16|bf16|i8)$/, isTensor, () => 16, 'key'],
   [
-    /^(?:linear_(?:tile|strip)_\d_(?:bf16|q4_k)|attention_tile_\d_\d+_(?:f16|bf16)|product_bf16_.*)$/,
+    /^(?:linear_(?:tile|strip)_[13]_q4_k|attention_tile_1_\d+_bf16|product_bf16_.*)$/,
     isTensor,
     (loop) => loop.filter(isTensor).length,
     'tensor product',

@@ -94,14 +94,14 @@ export function hotLoop(flow, isWork) {
   return hot.sort((a, b) => a.length - b.length)[0] ?? [];
 }
 
-/** Faults of a kernel in words. `expected`: bytes of loads under way; absent: any. */
-export function faultsOf(flow, { capability, hot, expected }) {
+/** Faults of a kernel in words. hot: its speed matters; constants: it loads tables of the compiler; expected: bytes under way, if known. */
+export function faultsOf(flow, { capability, hot, constants, divides, expected }) {
   const bytes = expected === undefined ? undefined : leastInFlight(flow, expected);
   return [
     ...(capability >= 90 ? dependency(flow) : []),
-    constantLoads(flow),
+    !constants && constantLoads(flow),
     hot && localMemory(flow),
-    divisions(flow),
+    hot && !divides && divisions(flow),
     serialised(flow),
     bytes < expected && `${bytes} bytes of loads under way in a thread, ${expected} expected`,
   ].filter(Boolean);

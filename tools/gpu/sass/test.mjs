@@ -118,13 +118,13 @@ const planted = [
     80,
   ],
   [
-    'division',
+    'rms_norm_divides',
     `${wait} for (int i = a; i < n; i += 32) q[i] = p[i] / p[i + m];`,
     'integer divisions in a loop',
     80,
   ],
   [
-    'long_division',
+    'rms_norm_divides_long',
     `${wait} for (int i = a; i < n; i += 32) ((long*)q)[i] = ((long*)p)[i] / ((long*)p)[i + m];`,
     'integer divisions in a loop',
     80,
@@ -138,7 +138,7 @@ const planted = [
   ['serialised', `${wait} ${products(done, '')}`, '4 waits for 4 products of a warpgroup', 90],
   ['sound', `asm volatile("prefetch.global.L2 [%0];" :: "l"(p)); ${wait} q[0] = p[a] / n;`, '', 80],
   [
-    'division_outside',
+    'rms_norm_divides_outside',
     `${wait} for (int i = a; i < n; i += 32) { int sum = 0, end = p[i] / m; for (int k = 0; k < end; k++) sum += p[k] ^ sum; q[i] = sum; }`,
     '',
     80,
