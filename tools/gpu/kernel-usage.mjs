@@ -3,7 +3,7 @@
 //   node tools/gpu/kernel-usage.mjs [--arch 90a | all] [--also 80,120] [--check]
 // --also: architectures that are compiled too, and not in the tables. Two at a time.
 // Fails if a kernel spills, if a hot one has a stack frame (an array indexed at run time), if ptxas gives up on asynchronous tensor products (C7508, C7510, C7514 and others of them), and at the faults of sass-lint.mjs.
-// The tables name the hash of the code that they are of. --check compiles nothing: it fails if the code has another hash.
+// The tables name the hash of the code that they are of. --check compiles nothing: it fails if the code has another hash, or faults are listed.
 // Without nvcc the tables cannot be written: --check then only says so.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -94,10 +94,18 @@ function othersOf(usages) {
 
 const old = readFileSync(page, 'utf8');
 const version = nvccVersion();
+const noFaults = 'Faults: none.';
 
 function check() {
-  if (isOfThisCode(old, ['kernel-usage', 'kernel-counts']))
-    return console.log('kernel usage: the tables of docs/cuda.md are of this code');
+  if (isOfThisCode(old, ['kernel-usage', 'kernel-counts'])) {
+    if (old.includes(noFaults))
+      return console.log('kernel usage: the tables of docs/cuda.md are of this code, without faults');
+    console.error(
+      'docs/cuda.md lists faults of the kernels: mend them, then node tools/gpu/kernel-usage.mjs',
+    );
+    process.exitCode = 1;
+    return;
+  }
   if (version === undefined)
     return console.log(
       'kernel usage: docs/cuda.md has tables of other code; it takes nvcc to write them again',
@@ -116,7 +124,8 @@ async function write() {
   for (const fault of faults) console.error(fault);
   const ofTable = usages.slice(0, architectures.length);
   const usage = `${madeBy(version, architectures)}\n\n${usageTable(ofTable)}\n\n${othersOf(ofTable)}`;
-  const counts = `${madeBy(version, architectures.slice(0, 1))}\n\n${countsOf(results[0].cubin)}`;
+  const found = faults.length > 0 ? `Faults:\n\n${faults.map((fault) => `- ${fault}`).join('\n')}` : noFaults;
+  const counts = `${madeBy(version, architectures.slice(0, 1))}\n\n${countsOf(results[0].cubin)}\n\n${found}`;
   writeFileSync(page, replaceMarked(replaceMarked(old, 'kernel-usage', usage), 'kernel-counts', counts));
   process.exitCode = faults.length > 0 ? 1 : 0;
 }

@@ -9,8 +9,11 @@ const expected = new Map(['add_rms_norm', 'rms_norm', 'swiglu', 'add'].map((kern
 
 /** Sine and cosine of large angles read a table that nothing writes. */
 const constants = /^rope_table$/;
-/** One division serves many loads: d elements of a key in a block of the table; four sums of each part. */
-const divides = /^(attention_(f32|f16|bf16|i8|e4m3)|product_parts)$/;
+/** Divisions in a loop that serve many loads: of keys, for the block of the table that has d elements; of rows, for four sums of each part. */
+const divides = [
+  [/^attention_/, 2],
+  [/^product_parts$/, 3],
+];
 
 /** Faults of all kernels in words. */
 export function lint(cubin, given = expected) {
@@ -21,7 +24,7 @@ export function lint(cubin, given = expected) {
       capability,
       hot: hot.test(name) || given.has(name),
       constants: constants.test(name),
-      divides: divides.test(name),
+      divisions: divides.find(([kernels]) => kernels.test(name))?.[1] ?? 0,
       expected: given.get(name),
     };
     return faultsOf(flowOf(kernel, capability), rules).map((fault) => `${name}: ${fault}`);

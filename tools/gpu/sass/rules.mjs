@@ -48,11 +48,11 @@ function divisionsIn({ instructions, next }, { places }) {
   return [...places, ...new Set(called)].filter((at) => instructions[at].divides).length;
 }
 
-/** In loops without another loop in them. */
-function divisions(flow) {
+/** More than `allowed` in a loop without another loop in it. */
+function divisions(flow, allowed) {
   const inner = loopsOf(flow).filter((loop) => loop.inner);
   const count = Math.max(0, ...inner.map((loop) => divisionsIn(flow, loop)));
-  return count > 0 && `${count} integer divisions in a loop`;
+  return count > allowed && `${count} integer divisions in a loop, ${allowed} expected`;
 }
 
 /** Products of a warpgroup that wait for one another: a wait behind each, where one behind each step of 64 of k suffices. */
@@ -94,14 +94,14 @@ export function hotLoop(flow, isWork) {
   return hot.sort((a, b) => a.length - b.length)[0] ?? [];
 }
 
-/** Faults of a kernel in words. hot: its speed matters; constants: it loads tables of the compiler; expected: bytes under way, if known. */
-export function faultsOf(flow, { capability, hot, constants, divides, expected }) {
+/** Faults of a kernel in words. hot: its speed matters; constants: it loads tables of the compiler; divisions: allowed in a loop; expected: bytes under way, if known. */
+export function faultsOf(flow, { capability, hot, constants, divisions: allowed, expected }) {
   const bytes = expected === undefined ? undefined : leastInFlight(flow, expected);
   return [
     ...(capability >= 90 ? dependency(flow) : []),
     !constants && constantLoads(flow),
     hot && localMemory(flow),
-    hot && !divides && divisions(flow),
+    hot && divisions(flow, allowed),
     serialised(flow),
     bytes < expected && `${bytes} bytes of loads under way in a thread, ${expected} expected`,
   ].filter(Boolean);
