@@ -4,15 +4,15 @@ import { compile, nvccVersion } from '../compiled-kernels.mjs';
 import { readCubin } from './cubin.mjs';
 import { flowOf } from './flow.mjs';
 import { lint } from './lint.mjs';
-import { countOf, hotLoop } from './rules.mjs';
+import { bytesInFlight, countOf, hotLoop } from './rules.mjs';
 
 const kernel = (name, body) =>
   `extern "C" __global__ void ${name}(int* p, int* q, int n, int m) { int a = threadIdx.x; ${body} }`;
 
-/** [kernel, its body, how many of each instruction it has]. In inline PTX, which nvcc keeps. */
+/** [kernel, its body, how many of each instruction it has, bytes of loads under way if it loads]. In inline PTX, which nvcc keeps. */
 const readings = [
-  ['load', 'q[a] = p[a];', { LDG: 1, STG: 1, EXIT: 1 }],
-  ['load_16', 'int4 v = ((int4*)p)[a]; q[a] = v.x + v.y + v.z + v.w;', { LDG: 1, STG: 1 }],
+  ['load', 'q[a] = p[a];', { LDG: 1, STG: 1, EXIT: 1 }, 4],
+  ['load_16', 'int4 v = ((int4*)p)[a]; q[a] = v.x + v.y + v.z + v.w;', { LDG: 1, STG: 1 }, 16],
   [
     'generic',
     'asm volatile("ld.s32 %0,[%1];" : "=r"(a) : "l"(p)); asm volatile("st.s32 [%0],%1;" :: "l"(q), "r"(a));',
@@ -172,14 +172,17 @@ function fail(message) {
 
 async function readingsOf(architecture) {
   const { capability, kernels } = readCubin((await compile(architecture, source(readings))).cubin);
-  for (const [name, , counts] of readings) {
-    const { instructions, reached } = flowOf(
+  for (const [name, , counts, bytes] of readings) {
+    const flow = flowOf(
       kernels.find((each) => each.name === name),
       capability,
     );
+    const { instructions, reached } = flow;
     const real = instructions.filter(({ never }) => !never);
     if (instructions.some(({ name }, at) => name === 'EXIT' && !reached.has(at)))
       fail(`sm_${architecture}, ${name}: an EXIT is not reached`);
+    if (bytes !== undefined && bytesInFlight(flow) !== bytes)
+      fail(`sm_${architecture}, ${name}: ${bytesInFlight(flow)} bytes under way, ${bytes} expected`);
     for (const [instruction, count] of Object.entries(counts))
       if (countOf(real, instruction) !== count)
         fail(`sm_${architecture}, ${name}: ${countOf(real, instruction)} ${instruction}, ${count} expected`);
