@@ -6,7 +6,7 @@ import { bytesInFlight, countOf, faultsOf, hotLoop } from './rules.mjs';
 
 const ofMemory =
   'add_rms_norm rms_norm add_layer_norm layer_norm swiglu geglu add mul silu gelu_erf gelu_tanh tanh_op';
-/** Kernels of memory alone, and the bytes that a thread has to have under way: 2048 threads of a processor, 32 KiB (docs/cuda.md). */
+/** Kernels of memory alone, and the bytes that a thread has to have under way. 2048 threads: 32 KiB a processor; an H100 needs 18, 3.35 TB/s · 0.7 µs / 132. */
 const expected = new Map(ofMemory.split(' ').map((kernel) => [kernel, 16]));
 
 /** Sine and cosine of large angles read a table that nothing writes. */
