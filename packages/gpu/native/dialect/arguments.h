@@ -17,6 +17,8 @@
 namespace quern {
 namespace gpu {
 
+static_assert(sizeof(long) == 8, "long has 64 bits in kernels and their arguments: not on Windows");
+
 struct alignas(16) Float4 {
   float values[4];
   float& operator[](int i) { return values[i]; }
