@@ -41,10 +41,17 @@ function localMemory(flow) {
   return count > 0 && `${count} accesses of local memory: spills, or arrays that are indexed at run time`;
 }
 
+/** Code that is called: it returns, and does not end. On sm_80 shuffles of split warps are calls too, into the kernel's own code. */
+function calledFrom({ instructions, next }, call) {
+  const code = [...reachedFrom(next, next[call].at(-1))];
+  return code.some((at) => instructions[at].name === 'EXIT') ? [] : code;
+}
+
 /** Code that a loop calls belongs to it. */
-function divisionsIn({ instructions, next }, { places }) {
+function divisionsIn(flow, { places }) {
+  const { instructions } = flow;
   const calls = places.filter((at) => instructions[at].name === 'CALL');
-  const called = calls.flatMap((at) => [...reachedFrom(next, next[at].at(-1))]);
+  const called = calls.flatMap((at) => calledFrom(flow, at));
   return [...places, ...new Set(called)].filter((at) => instructions[at].divides).length;
 }
 
