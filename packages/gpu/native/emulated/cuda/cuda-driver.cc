@@ -3,7 +3,7 @@
 // fault every call in its context fails, as on hardware, and the fault's message is the error's text.
 //
 // QUERN_EMULATED_MEMORY: megabytes (4096). QUERN_EMULATED_SEED: order of threads (1). Read at each use, for tests:
-// QUERN_EMULATED_COMPUTE: capability (90). QUERN_EMULATED_DEVICES: number (1). QUERN_EMULATED_DRIVER: version (13000).
+// QUERN_EMULATED_COMPUTE: capability (90). QUERN_EMULATED_PROCESSORS: of a device (1). QUERN_EMULATED_DEVICES: number (1). QUERN_EMULATED_DRIVER: version (13000).
 // QUERN_EMULATED_FAILS: a kernel whose launches fail. QUERN_EMULATED_TAKEN: megabytes that another process has (0).
 // QUERN_EMULATED_WAITS: a file that gets a byte whenever the host waits until a stream has no work left.
 // QUERN_EMULATED_LAUNCHES: a file that gets the name of each kernel that runs.
@@ -67,7 +67,7 @@ static int most_shared_bytes() {
 EXPORT cuDeviceGetAttribute(int* value, int attribute, int) {
   const int compute = int(setting("QUERN_EMULATED_COMPUTE", 90));
   switch (attribute) {
-    case 16: return *value = 1, success;  // multiprocessors
+    case 16: return *value = int(setting("QUERN_EMULATED_PROCESSORS", 1)), success;
     case 38: return *value = 50 << 20, success;  // bytes of the second cache
     case 75: return *value = compute / 10, success;
     case 76: return *value = compute % 10, success;
