@@ -105,7 +105,8 @@ void Beside::copy(unsigned to, const TensorMap& map, int column, int row, unsign
   Barrier& barrier = find(address);
   const Copy copy{decoded(map), to, column, row};
   const unsigned bytes = copy.map.box_bytes();
-  if (to % 128 != 0) fault("a copy of a tensor to byte %u of shared memory, which is no multiple of 128", offset(to));
+  const unsigned multiple = copy.map.swizzle != 0 ? EncodedMap::swizzled_bytes : 128;
+  if (to % multiple != 0) fault("a copy of a tensor to byte %u of shared memory, which is no multiple of %u", offset(to), multiple);
   if (copy.map.swizzle != 0 && copy.map.box_row_bytes() != 128) fault("a box whose rows have %u bytes", copy.map.box_row_bytes());
   if (barrier.issued + bytes > barrier.expected)
     fault("a copy of %u bytes for the barrier at byte %u, which expects %lld of them", bytes, offset(address),

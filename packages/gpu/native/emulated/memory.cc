@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include <algorithm>
+
 #include "emulated/block.h"
 #include "emulated/fault.h"
 #include "emulated/pages.h"
@@ -34,9 +36,26 @@ uint8_t* Memory::allocate(uint64_t bytes) {
   if (taken > 2 * bytes_ - from) return nullptr;
   blocks_[from] = {bytes, taken, ++allocations_};
   used_ += rounded;
-  memset(states_ + from, unwritten, bytes);
-  memset(base_ + from, 0xff, bytes); // NaN as f32, f16 and bf16; −1 as an index
   return base_ + from;
+}
+
+// Begins the pages of allocations that nobody has used yet: the first byte of each page that has begun is in an allocation.
+void Memory::reach(const void* address, uint64_t bytes) const {
+  if (bytes == 0 || !holds(address, bytes)) return;
+  const uint64_t offset = offset_of(address);
+  for (uint64_t page = offset / zone * zone; page < offset + bytes; page += zone)
+    if (states_[page] == unallocated) begin_page(page);
+}
+
+void Memory::begin_page(uint64_t page) const {
+  const std::lock_guard lock(mutex_);
+  const auto after = blocks_.upper_bound(page);
+  if (after == blocks_.begin()) return;
+  const auto& [start, block] = *std::prev(after);
+  if (page >= start + block.bytes) return;
+  const uint64_t bytes = std::min(zone, start + block.bytes - page);
+  memset(states_ + page, unwritten, bytes);
+  memset(base_ + page, 0xff, bytes); // NaN as f32, f16 and bf16; −1 as an index
 }
 
 bool Memory::free(uint8_t* data) {
@@ -70,6 +89,7 @@ void Memory::outside(const void* address, uint64_t bytes, const char* act) const
 void Memory::need_allocated(const void* address, uint64_t bytes, const char* act) const {
   if (bytes == 0) return;
   if (!holds(address, bytes)) outside(address, bytes, act);
+  reach(address, bytes);
   const uint64_t first = offset_of(address), last = first + bytes - 1;
   if (states_[first] == unallocated || states_[last] == unallocated) outside(address, bytes, act);
   if (bytes > zone && end_of_block(first) <= last) outside(address, bytes, act); // shorter ones cannot pass a zone
@@ -98,9 +118,9 @@ void Memory::fill(uint8_t* to, uint8_t value, uint64_t bytes) {
 }
 
 void Memory::open_to_host(uint8_t* data) {
-  const std::lock_guard lock(mutex_);
-  const auto& [start, block] = *blocks_.find(offset_of(data));
-  memset(states_ + start, written, block.bytes);
+  const uint64_t offset = offset_of(data), bytes = end_of_block(offset) - offset;
+  reach(data, bytes);
+  memset(states_ + offset, written, bytes);
 }
 
 void Memory::read(void* to, const uint8_t* from, uint64_t bytes) const {

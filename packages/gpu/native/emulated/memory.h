@@ -1,5 +1,6 @@
 // Memory of the emulated device: one range of addresses, a state per byte. Allocations have guard zones between them; an
-// address is never used again while its zone may still be read. New memory is poison until it is written.
+// address is never used again while its zone may still be read. New memory is poison until it is written. Pages of the host are taken
+// when they are first used: allocations may be larger than the host's memory.
 #pragma once
 #include <stdint.h>
 
@@ -14,7 +15,7 @@ namespace quern::gpu {
 
 class Memory {
  public:
-  // Size: as much as may be allocated. Pages are taken from the system when they are used.
+  // Size: as much as may be allocated.
   explicit Memory(uint64_t bytes);
   ~Memory();
   Memory(const Memory&) = delete;
@@ -58,6 +59,8 @@ class Memory {
     uint64_t serial;
   };
   bool holds(const void* address, uint64_t bytes) const;
+  void reach(const void* address, uint64_t bytes) const;
+  void begin_page(uint64_t page) const;
   uint64_t end_of_block(uint64_t offset) const;
   void need_allocated(const void* address, uint64_t bytes, const char* act) const;
   [[noreturn]] void outside(const void* address, uint64_t bytes, const char* act) const;

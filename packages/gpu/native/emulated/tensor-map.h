@@ -8,6 +8,7 @@ namespace quern::gpu {
 
 struct EncodedMap {
   static constexpr uint64_t made = 0x70616d726f736e65;
+  static constexpr unsigned swizzled_bytes = 1024; // the pattern's, which begins at a multiple of them
   const uint8_t* address; // where Pointers find it
   uint64_t mark;      // `made`
   uint64_t columns, rows, pitch;   // values of 16 bits, rows, bytes

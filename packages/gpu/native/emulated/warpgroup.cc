@@ -20,6 +20,10 @@ struct Operand {
       : start(unsigned(descriptor & 0x3fff) << 4), leading(unsigned(descriptor >> 16 & 0x3fff) << 4),
         stride(unsigned(descriptor >> 32 & 0x3fff) << 4), base(unsigned(descriptor >> 49 & 7)), swizzle(unsigned(descriptor >> 62)) {
     if (base != 0 || swizzle > 1) fault("an operand with base offset %u and swizzle %u: not emulated", base, swizzle);
+    constexpr unsigned row_bytes = 128; // those of k lie within the first row
+    if (swizzle == 1 && start % EncodedMap::swizzled_bytes >= row_bytes)
+      fault("an operand whose rows begin at byte %u of shared memory: with base offset 0 they begin at a multiple of %u", start - Block::origin,
+            EncodedMap::swizzled_bytes);
   }
   // Of values [8 · eight .. 8 · eight + 7] of a row.
   unsigned address(int row, int eight) const {

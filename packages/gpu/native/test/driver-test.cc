@@ -138,6 +138,19 @@ void much_shared_memory_is_asked_for() {
   check(launched(79996) == failed, "less than the array has");
 }
 
+// 1024 threads have 64 registers each; this kernel needs more.
+void registers_are_counted() {
+  constexpr int too_many_resources = 701;
+  const Session now;
+  const void* function = nullptr;
+  cuModuleGetFunction(&function, nullptr, "gate_up_few_8_f32");
+  uint8_t args[4096] = {};  // no columns
+  void* argument = args;
+  const auto launched = [&](unsigned threads) { return cuLaunchKernel(function, 1, 1, 1, threads, 1, 1, 0, now.stream, &argument, nullptr); };
+  check(launched(1024) == too_many_resources, "more registers than a processor has");
+  check(launched(128) == 0, "as many registers as fit");
+}
+
 }  // namespace
 }  // namespace quern::gpu
 
@@ -150,5 +163,6 @@ int main() {
   results_come_late();
   freeing_waits_or_fails();
   much_shared_memory_is_asked_for();
+  registers_are_counted();
   return report("copies of the emulated driver");
 }

@@ -25,8 +25,8 @@ struct OneProduct {
 enum class Planted {
   none, thread_reads_early, products_read_early, expects_nothing, waits_for_the_other_parity, waits_for_a_phase_too_many, too_few_arrivals,
   too_many_arrivals, no_barrier_of_the_block, not_made_known, copies_over_operands, copies_twice, no_fence, no_barrier_after_writes,
-  sums_used_early, no_begin, stride_of_512, no_swizzle, start_16_too_far, start_1024_too_far, base_offset, half_a_warpgroup,
-  different_instructions, different_operands, copy_under_way, products_under_way, unaligned_copy, copy_too_far, barrier_begins_twice, no_barrier_there
+  sums_used_early, no_begin, stride_of_512, no_swizzle, start_16_too_far, start_128_too_far, start_1024_too_far, base_offset, half_a_warpgroup,
+  different_instructions, different_operands, copy_under_way, products_under_way, unaligned_copy, copy_to_the_second_row, copy_too_far, barrier_begins_twice, no_barrier_there
 };
 
 unsigned long planted_operand(Planted fault, unsigned address) {
@@ -36,6 +36,7 @@ unsigned long planted_operand(Planted fault, unsigned address) {
     case Planted::stride_of_512: return (right & ~stride) | (512ul >> 4) << 32;
     case Planted::no_swizzle: return right & ~swizzle;
     case Planted::start_16_too_far: return right + 1;
+    case Planted::start_128_too_far: return right + 8;
     case Planted::start_1024_too_far: return right + 64;
     case Planted::base_offset: return right | 1ul << 49;
     default: return right;
@@ -54,6 +55,11 @@ void begin(const Barriers& filled) {
   if (fault != Planted::no_barrier_of_the_block) barrier();
 }
 
+// In 16 bytes.
+constexpr int place_of_copy(Planted fault) {
+  return fault == Planted::unaligned_copy ? 1 : fault == Planted::copy_to_the_second_row ? 8 : fault == Planted::copy_too_far ? 64 : 0;
+}
+
 template <Planted fault>
 void fill(const Shared<Uint4>& shared, const TensorMap& w, const Barriers& filled) {
   constexpr int bytes = box * 16;
@@ -61,8 +67,7 @@ void fill(const Shared<Uint4>& shared, const TensorMap& w, const Barriers& fille
   if (fault == Planted::expects_nothing) arrive(filled);
   else arrive_expecting(filled, fault == Planted::copies_twice ? 2 * bytes : bytes);
   if (fault == Planted::too_many_arrivals) arrive(filled);
-  copy_tensor(shared + (fault == Planted::unaligned_copy ? 1 : fault == Planted::copy_too_far ? 64 : 0), w, 0, 0,
-              fault == Planted::no_barrier_there ? filled + 5 : filled);
+  copy_tensor(shared + place_of_copy(fault), w, 0, 0, fault == Planted::no_barrier_there ? filled + 5 : filled);
   if (fault == Planted::copies_twice) copy_tensor(shared, w, 0, 0, filled);
 }
 
@@ -127,6 +132,7 @@ PLANTED(no_begin)
 PLANTED(stride_of_512)
 PLANTED(no_swizzle)
 PLANTED(start_16_too_far)
+PLANTED(start_128_too_far)
 PLANTED(start_1024_too_far)
 PLANTED(base_offset)
 PLANTED(half_a_warpgroup)
@@ -135,6 +141,7 @@ PLANTED(different_operands)
 PLANTED(copy_under_way)
 PLANTED(products_under_way)
 PLANTED(unaligned_copy)
+PLANTED(copy_to_the_second_row)
 PLANTED(copy_too_far)
 PLANTED(barrier_begins_twice)
 PLANTED(no_barrier_there)
@@ -213,6 +220,7 @@ void faults_are_caught() {
   is_told("stride_of_512", "other numbers");
   is_told("no_swizzle", "other numbers");
   is_told("start_16_too_far", "never written");
+  is_told("start_128_too_far", "an operand whose rows begin at byte 128 of shared memory");
   is_told("start_1024_too_far", "never written");
   is_told("base_offset", "base offset 1");
   is_told("half_a_warpgroup", "is stuck");
@@ -220,7 +228,8 @@ void faults_are_caught() {
   is_told("different_operands", "other operands");
   is_told("copy_under_way", "before the copies of the barrier at byte 16384 have landed");
   is_told("products_under_way", "before the products of a warpgroup have been waited for");
-  is_told("unaligned_copy", "no multiple of 128");
+  is_told("unaligned_copy", "to byte 16 of shared memory, which is no multiple of 1024");
+  is_told("copy_to_the_second_row", "to byte 128 of shared memory, which is no multiple of 1024");
   is_told("copy_too_far", "a copy of a tensor of 16384 bytes at byte 1024 of shared memory, which has 16416");
   is_told("barrier_begins_twice", "begins twice");
   is_told("no_barrier_there", "where none has begun");

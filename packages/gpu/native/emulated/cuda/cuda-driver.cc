@@ -94,6 +94,7 @@ EXPORT cuGetErrorName(Result error, const char** text) {
     case invalid_context: return *text = "CUDA_ERROR_INVALID_CONTEXT", success;
     case not_found: return *text = "CUDA_ERROR_NOT_FOUND", success;
     case not_ready: return *text = "CUDA_ERROR_NOT_READY", success;
+    case too_many_resources: return *text = "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", success;
     case launch_failed: return *text = "CUDA_ERROR_LAUNCH_FAILED", success;
     default: return invalid_value;
   }

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "emulated/cuda/driver-context.h"
+#include "emulated/cuda/registers.h"
 #include "emulated/file-changes.h"
 #include "emulated/kernel.h"
 #include "emulated/pointers.h"
@@ -156,6 +157,7 @@ EXPORT cuLaunchKernelEx(const Config* config, const void* function, void** argum
   if (begin_of(*config, begin) != success) return invalid_value;
   if (grid_y * grid_z * block_y * block_z != 1 || shared_bytes > device().shared_bytes_of(function)) return invalid_value;
   const Kernel& kernel = *static_cast<const Kernel*>(function);
+  if (exceeds_registers(kernel.name, block_x)) return too_many_resources;
   const auto* const args = static_cast<const uint8_t*>(arguments[0]);
   const Pointers pointers(device().memory, {args, kernel.args_bytes});
   return queue_launch(stream, [=, &kernel, args = std::vector<uint8_t>(args, args + kernel.args_bytes)] {

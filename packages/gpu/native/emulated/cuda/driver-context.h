@@ -18,7 +18,7 @@ namespace quern::gpu {
 
 using Result = int;
 constexpr Result success = 0, invalid_value = 1, no_memory = 2, no_device = 100, invalid_device = 101, invalid_context = 201,
-                 not_found = 500, not_ready = 600, launch_failed = 719;
+                 not_found = 500, not_ready = 600, too_many_resources = 701, launch_failed = 719;
 
 struct Device {
   Memory memory{setting("QUERN_EMULATED_MEMORY", 4096) << 20};
