@@ -49,11 +49,16 @@ function alone(lock, act) {
 }
 
 /**
- * name: 'cuda' of packages/backend-cuda, whose folder is `root`. The settings with which the backend runs on the emulated
- * device.
+ * name: 'cuda' of packages/backend-cuda, whose folder is `root`; `folder`: of the build. The settings with which the backend runs on
+ * the emulated device.
  */
-export function buildEmulated(name, root, options = []) {
-  const build = join(root, sanitized ? 'build/sanitized' : 'build/emulated');
+export function buildEmulated(
+  name,
+  root,
+  options = [],
+  folder = sanitized ? 'build/sanitized' : 'build/emulated',
+) {
+  const build = join(root, folder);
   const upper = name.toUpperCase();
   mkdirSync(build, { recursive: true });
   alone(join(build, 'lock'), () => {

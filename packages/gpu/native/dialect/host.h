@@ -103,8 +103,9 @@ struct Element {
   int multiplier = -1;         // a warpgroup whose products read it
   uint32_t group = 0;          // the last of them
 
-  void check_read(const char* name, int64_t i);
-  void check_write(const char* name, int64_t i);
+  // i: of the element in an array; its value, which has `bytes`; 0: no access of a thread.
+  void check_read(const char* name, int64_t i, const void* value, uint64_t bytes);
+  void check_write(const char* name, int64_t i, const void* value, uint64_t bytes);
 };
 
 template <class T, int COUNT>
@@ -154,17 +155,17 @@ class Shared {
   }
   const T* address() const { return values_ + first_; }
   T read(int64_t i) const {
-    known(i).check_read(name_, first_ + i);
+    known(i).check_read(name_, first_ + i, values_ + first_ + i, sizeof(T));
     return values_[first_ + i];
   }
   void write(int64_t i, T value) const {
-    known(i).check_write(name_, first_ + i);
+    known(i).check_write(name_, first_ + i, values_ + first_ + i, sizeof(T));
     values_[first_ + i] = value;
   }
   // For copy_async: the element may not be used before the copy has landed.
   void expect(int64_t i) const {
     Element& element = known(i);
-    element.check_write(name_, first_ + i);
+    element.check_write(name_, first_ + i, values_ + first_ + i, 0);
     element.pending = Block::current().self().index;
   }
   void land(int64_t i, T value) const {

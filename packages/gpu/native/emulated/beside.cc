@@ -133,7 +133,7 @@ void Beside::claim(const Copy& copy, int barrier) {
     const int64_t i = (offset(copy.to) + at) / place;
     if (element.block == block.id()) {
       need_fence(element, block.large_array().name, i);
-      element.check_write(block.large_array().name, i); // as one of this thread
+      element.check_write(block.large_array().name, i, nullptr, 0); // as one of this thread
     }
     element = Element{};
     element.block = block.id(), element.copied = barrier, element.phase = barriers_[size_t(barrier)].ended + 1;
@@ -147,13 +147,13 @@ static void take_eight(uint16_t* to, const EncodedMap& map, int64_t row, int64_t
   if (row < 0 || row >= int64_t(map.rows)) return;
   const uint8_t* const from = map.address + uint64_t(row) * map.pitch;
   if (column % 8 == 0 && column >= 0 && column + 8 <= int64_t(map.columns)) {
-    device_memory()->check_read(from + column * 2, place);
+    device_memory()->check_copied(from + column * 2, place);
     memcpy(to, from + column * 2, place);
     return;
   }
   for (int i = 0; i < 8; i++) {
     if (column + i < 0 || column + i >= int64_t(map.columns)) continue;
-    device_memory()->check_read(from + (column + i) * 2, 2);
+    device_memory()->check_copied(from + (column + i) * 2, 2);
     memcpy(to + i, from + (column + i) * 2, 2);
   }
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "emulated/block.h"
+#include "emulated/counts.h"
 #include "emulated/fault.h"
 
 namespace quern::gpu {
@@ -42,9 +43,14 @@ void launch(const Kernel& kernel, int blocks, int threads, const void* args, uin
   if (begin == Begin::after_all) launches_done();
   const uint32_t number = ++launches;
   const Grid grid{blocks, threads, shared_bytes, seed, number, first_running};
+  counts_begin();
   try {
-    for (const int block : order) Block::current().run(grid, block, [&] { kernel.call(copied); });
+    for (const int block : order) {
+      Block::current().run(grid, block, [&] { kernel.call(copied); });
+      if (counting) counts_end_block();
+    }
   } catch (const Fault& found) { fault("%s (seed %llu): %s", kernel.name, (unsigned long long)seed, found.what()); }
+  if (counting) counts_end(kernel.name, blocks, threads);
 }
 
 }  // namespace quern::gpu

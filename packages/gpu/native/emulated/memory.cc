@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "emulated/block.h"
+#include "emulated/counts.h"
 #include "emulated/fault.h"
 #include "emulated/pages.h"
 
@@ -184,6 +185,16 @@ bool Memory::all_written(const void* address, uint64_t bytes) const {
 }
 
 void Memory::check_read(const void* address, uint64_t bytes) {
+  if (counting) count_access(Access::read, __builtin_return_address(0), address, bytes);
+  need_read(address, bytes);
+}
+
+void Memory::check_copied(const void* address, uint64_t bytes) {
+  if (counting) count_copy(address, bytes);
+  need_read(address, bytes);
+}
+
+void Memory::need_read(const void* address, uint64_t bytes) {
   need_aligned(address, bytes, "a read");
   if (!holds(address, bytes) && is_lent(address, bytes)) return;
   if (!all_written(address, bytes)) {
@@ -194,6 +205,7 @@ void Memory::check_read(const void* address, uint64_t bytes) {
 }
 
 void Memory::check_write(void* address, uint64_t bytes) {
+  if (counting) count_access(Access::write, __builtin_return_address(0), address, bytes);
   need_aligned(address, bytes, "a write");
   if (!all_written(address, bytes)) {
     need_allocated(address, bytes, "a write");
@@ -203,6 +215,7 @@ void Memory::check_write(void* address, uint64_t bytes) {
 }
 
 void Memory::check_atomic(void* address, uint64_t bytes) {
+  if (counting) count_access(Access::atomic, __builtin_return_address(0), address, bytes);
   need_aligned(address, bytes, "an atomic access");
   need_allocated(address, bytes, "an atomic access");
   if (!all_written(address, bytes)) fault("an atomic access to memory that was never written");

@@ -47,6 +47,7 @@ class Memory {
 
   // Called for each access of a kernel. Faults name the allocation nearby.
   void check_read(const void* address, uint64_t bytes);
+  void check_copied(const void* address, uint64_t bytes); // by a copy of a tensor
   void check_write(void* address, uint64_t bytes);
   void check_atomic(void* address, uint64_t bytes); // a read and a write at once
 
@@ -66,6 +67,7 @@ class Memory {
   [[noreturn]] void outside(const void* address, uint64_t bytes, const char* act) const;
   void need_aligned(const void* address, uint64_t bytes, const char* act) const;
   bool all_written(const void* address, uint64_t bytes) const;
+  void need_read(const void* address, uint64_t bytes);
   void need_order(Act act, const void* address, uint64_t bytes);
   void need_launches_done(Act act, uint64_t offset, uint64_t bytes) const;
   std::string place(uint64_t offset) const;

@@ -1,4 +1,5 @@
 #include "dialect/host.h"
+#include "emulated/counts.h"
 
 namespace quern::gpu {
 
@@ -9,7 +10,8 @@ static bool overlaps(int thread, Moment then) {
   return thread / WARP != self.index / WARP || then.warp == self.now.warp;
 }
 
-void Element::check_read(const char* name, int64_t i) {
+void Element::check_read(const char* name, int64_t i, const void* value, uint64_t bytes) {
+  if (counting) count_access(Access::shared_read, __builtin_return_address(0), value, bytes);
   Block& now = Block::current();
   const Thread& self = now.self();
   if (pending >= 0 && block == now.id())
@@ -23,7 +25,8 @@ void Element::check_read(const char* name, int64_t i) {
   reader = self.index, seen = self.now;
 }
 
-void Element::check_write(const char* name, int64_t i) {
+void Element::check_write(const char* name, int64_t i, const void* value, uint64_t bytes) {
+  if (counting && bytes > 0) count_access(Access::shared_write, __builtin_return_address(0), value, bytes);
   Block& now = Block::current();
   const Thread& self = now.self();
   if (block != now.id()) *this = Element{};
