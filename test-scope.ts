@@ -11,6 +11,14 @@ export const exhaustive = process.env.QUERN_TEST === 'all';
 export const isDrawn = (neighbour: 0 | 1): boolean =>
   process.env.QUERN_DRAW === undefined || Number(process.env.QUERN_DRAW) === neighbour;
 
+/**
+ * Processors of the emulated GPU of NVIDIA in the conformance kit, on which choices of the host depend: one, or 132 as an H100 has.
+ * QUERN_EMULATED_SEED draws them: 132 for 2, 3, 6, 7, ….
+ */
+export const emulatedProcessors: string =
+  process.env.QUERN_EMULATED_PROCESSORS ??
+  (Math.floor(Number(process.env.QUERN_EMULATED_SEED ?? 0) / 2) % 2 === 0 ? '1' : '132');
+
 /** All cases, or those of `npm test`. */
 export const cases = <T>(all: readonly T[], quick: readonly T[]): readonly T[] => (exhaustive ? all : quick);
 
