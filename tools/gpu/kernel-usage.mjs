@@ -1,5 +1,5 @@
 // Registers, shared memory and spills of each kernel, as ptxas prints them, and counts of its instructions: two marked tables of
-// docs/cuda.md.
+// docs/cuda.md; and registers.inc of the emulated GPU, which refuses launches of more threads than have room.
 //   node tools/gpu/kernel-usage.mjs [--arch 90a | all] [--also 80,120] [--check]
 // --also: architectures that are compiled too, and not in the tables. Two at a time.
 // Fails if a kernel spills, if a hot one has a stack frame (an array indexed at run time), if ptxas gives up on asynchronous tensor products (C7508, C7510, C7514 and others of them), and at the faults of sass-lint.mjs.
@@ -20,6 +20,7 @@ import {
 import { replaceMarked } from './marked.mjs';
 import { countsOf, lint } from './sass/lint.mjs';
 
+const registers = new URL('../../packages/gpu/native/emulated/cuda/registers.inc', import.meta.url);
 const every = ['80', '86', '89', '90a', '100', '120'];
 const { values: flags } = parseArgs({
   options: {
@@ -92,6 +93,23 @@ function othersOf(usages) {
   return `The other ${others.length} kernels: at most ${most('registers')} registers and ${most('shared')} bytes; ${spilling.length > 0 ? spilling.join(', ') : 'none'} spilled.`;
 }
 
+/** A block of 1024 threads has room for this many of a thread. */
+const registersOfAny = 64;
+
+/** The rows of registers.inc: the most of all architectures. */
+function registerRows(usages) {
+  const most = (kernel) => Math.max(...usages.map((usage) => usage.get(kernel)?.registers ?? 0));
+  const rows = [...usages[0].keys()].map((kernel) => [kernel, most(kernel)]);
+  return rows
+    .filter(([, count]) => count > registersOfAny)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([kernel, count]) => `{"${kernel}", ${count}},\n`)
+    .join('');
+}
+
+/** registers.inc with other rows behind its comment. */
+const withRows = (text, rows) => text.slice(0, text.indexOf('{')) + rows;
+
 const old = readFileSync(page, 'utf8');
 const version = nvccVersion();
 const noFaults = 'Faults: none.';
@@ -127,6 +145,7 @@ async function write() {
   const found = faults.length > 0 ? `Faults:\n\n${faults.map((fault) => `- ${fault}`).join('\n')}` : noFaults;
   const counts = `${madeBy(version, architectures.slice(0, 1))}\n\n${countsOf(results[0].cubin)}\n\n${found}`;
   writeFileSync(page, replaceMarked(replaceMarked(old, 'kernel-usage', usage), 'kernel-counts', counts));
+  writeFileSync(registers, withRows(readFileSync(registers, 'utf8'), registerRows(usages)));
   process.exitCode = faults.length > 0 ? 1 : 0;
 }
 
