@@ -12,9 +12,6 @@
 
 namespace quern::cuda {
 
-static constexpr unsigned non_blocking = 1;       // CU_STREAM_NON_BLOCKING
-static constexpr unsigned scheduling_blocks = 4;  // CU_CTX_SCHED_BLOCKING_SYNC: a waiting thread sleeps
-static constexpr unsigned event_blocks = 1;       // CU_EVENT_BLOCKING_SYNC: likewise
 
 static Address address_of(const uint8_t* data) { return reinterpret_cast<Address>(data); }
 
@@ -38,7 +35,7 @@ CudaGpu::CudaGpu(const Driver& driver, int index) : driver_(driver), process_(ge
   has_warpgroup_products_ = facts.has_warpgroup_products();
   total_ = facts.memory;
   launches_depend_ = facts.major >= 9 && driver_.has_dependent_launches() && !forbids_dependent_launches();
-  driver_.need(driver_.context_create(&context_, scheduling_blocks, device_), "making a context");
+  driver_.need(driver_.context_create(&context_, context_blocks, device_), "making a context");
   try {
     load_kernels();
   } catch (...) {
@@ -51,8 +48,8 @@ CudaGpu::CudaGpu(const Driver& driver, int index) : driver_(driver), process_(ge
 
 void CudaGpu::load_kernels() {
   enter();
-  need(driver_.stream_create(&stream_, non_blocking), "making a stream");
-  need(driver_.stream_create(&clearing_, non_blocking), "making a stream");
+  need(driver_.stream_create(&stream_, stream_non_blocking), "making a stream");
+  need(driver_.stream_create(&clearing_, stream_non_blocking), "making a stream");
   const Result loaded = driver_.module_load(&module_, kernels_image);
   if (loaded != 0 && !kernels_image) fail(Code::unsupported, "this addon was built without nvcc: it has no kernels for GPUs");
   need(loaded, "loading the kernels");
@@ -84,7 +81,8 @@ void CudaGpu::enter_queue() {
 
 // Errors of one call, after which the context works on: invalid value or handle, no such function, too few resources, not supported.
 static bool leaves_context(Result result) {
-  static constexpr Result single[] = {1, 400, 500, 701, 801};
+  static constexpr Result single[] = {Driver::invalid_value, Driver::invalid_handle, Driver::not_found, Driver::too_many_resources,
+                                      Driver::not_supported};
   return std::ranges::find(single, result) != std::end(single);
 }
 
@@ -185,12 +183,11 @@ void CudaGpu::copy_out(void* to, const uint8_t* from, uint64_t bytes) {
 }
 
 gpu::TensorMap CudaGpu::tensor_map(const gpu::CopiedMatrix& matrix) const {
-  constexpr int bf16 = 9, swizzle_of_128_bytes = 3, promotion_to_128_bytes = 2; // CUtensorMapDataType, Swizzle, L2promotion
   constexpr unsigned rank = 2;
   const uint64_t sizes[] = {uint64_t(matrix.columns), uint64_t(matrix.rows)}, pitches[] = {uint64_t(matrix.pitch)};
   const uint32_t box[] = {64, uint32_t(matrix.box_rows)}, strides[] = {1, 1};
   gpu::TensorMap map;
-  need(driver_.tensor_map(&map, bf16, rank, reinterpret_cast<Address>(matrix.values), sizes, pitches, box, strides, 0, swizzle_of_128_bytes,
+  need(driver_.tensor_map(&map, tensor_bf16, rank, reinterpret_cast<Address>(matrix.values), sizes, pitches, box, strides, 0, swizzle_of_128_bytes,
                           promotion_to_128_bytes, 0),
        "making a tensor map");
   return map;

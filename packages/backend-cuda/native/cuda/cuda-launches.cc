@@ -6,10 +6,6 @@
 
 namespace quern::cuda {
 
-static constexpr int relaxed = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED: memory may be allocated meanwhile
-// CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: may begin before the launch ahead of it is done; kernels wait themselves.
-static constexpr int programmatic_stream_serialization = 6;
-
 const CudaGpu::Kernel& CudaGpu::kernel(const char* name, int shared_bytes) {
   const auto found = kernels_.find(std::string_view(name));
   if (found != kernels_.end()) return found->second;
@@ -30,6 +26,7 @@ void CudaGpu::launch_bytes(const char* name, int64_t blocks, int threads, const 
   const Kernel& launched = kernel(name, shared_bytes);
   if (launched.args_bytes != 0 && launched.args_bytes != args_bytes)
     fail(Code::device_failed, "%s takes an argument of %zu bytes, not %zu", name, launched.args_bytes, args_bytes);
+  // It may begin before the launch ahead of it is done; kernels wait themselves.
   const LaunchAttribute dependent{programmatic_stream_serialization, 1, {}};
   const bool depends = launches_depend_ && behind_launch_;
   const LaunchConfig config{unsigned(blocks),      1, 1, unsigned(threads), 1, 1, unsigned(shared_bytes), stream_,
@@ -56,7 +53,7 @@ std::unique_ptr<gpu::GpuGraph> CudaGpu::capture(const std::function<void()>& lau
   auto captured = std::make_unique<CapturedGraph>(*this);
   Graph graph = nullptr;
   enter();
-  need(driver_.capture_begin(stream_, relaxed), "beginning a capture");
+  need(driver_.capture_begin(stream_, capture_relaxed), "beginning a capture");
   behind_launch_ = false;
   try {
     launches();

@@ -32,6 +32,12 @@ enum Attribute : int { multiprocessors = 16, second_cache = 38, compute_major = 
 // Of a function (CUfunction_attribute).
 enum FunctionAttribute : int { max_dynamic_shared_bytes = 8 };
 
+// A waiting thread sleeps; the default stream and others do not wait for each other; memory may be allocated during a capture.
+constexpr unsigned context_blocks = 4, event_blocks = 1, stream_non_blocking = 1; // CU_CTX_SCHED_BLOCKING_SYNC, CU_EVENT_…, CU_STREAM_…
+constexpr int capture_relaxed = 2;                                                // CU_STREAM_CAPTURE_MODE_RELAXED
+constexpr int programmatic_stream_serialization = 6;                              // CUlaunchAttributeID
+constexpr int tensor_bf16 = 9, swizzle_of_128_bytes = 3, promotion_to_128_bytes = 2; // CUtensorMapDataType, …Swizzle, …L2promotion
+
 // Of a launch (CUlaunchAttribute, CUlaunchConfig).
 struct LaunchAttribute {
   int id;
@@ -111,6 +117,7 @@ class Driver {
   bool has_dependent_launches() const { return version_ >= 12030; }
 
   static constexpr Result out_of_memory = 2, no_device = 100, not_ready = 600;
+  static constexpr Result invalid_value = 1, invalid_handle = 400, not_found = 500, too_many_resources = 701, not_supported = 801;
 
   int devices() const; // 1 or more; throws NoDevice
   std::string shown_version() const; // "CUDA 13.0"

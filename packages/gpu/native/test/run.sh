@@ -53,6 +53,15 @@ else
 fi
 
 node ../../../tools/gpu/sass/test.mjs
+
+header=$(ls "${CUDA_HOME:-/usr/local/cuda}/include/cuda.h" /usr/local/cuda-*/include/cuda.h 2>/dev/null | tail -n 1)
+if [ -n "$header" ]; then
+  $cxx $flags -fsyntax-only -I../../backend-cuda/native -I../../native-runtime/native -isystem "$(dirname "$header")" test/driver-types.cc
+  echo "PASS numbers, structures and functions of the driver are those of $header"
+else
+  echo "SKIP cuda.h is not installed: numbers and functions of the driver are not compared with it"
+fi
+
 architectures=${ARCHITECTURES-80 120}
 if [ -z "$architectures" ]; then
   echo "SKIP no architectures: kernels are not compiled for NVIDIA's GPUs here"

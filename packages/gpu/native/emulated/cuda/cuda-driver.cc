@@ -6,7 +6,8 @@
 // QUERN_EMULATED_COMPUTE: capability (90). QUERN_EMULATED_PROCESSORS: of a device (1). QUERN_EMULATED_DEVICES: number (1). QUERN_EMULATED_DRIVER: version (13000).
 // QUERN_EMULATED_FAILS: a kernel whose launches fail. QUERN_EMULATED_TAKEN: megabytes that another process has (0).
 // QUERN_EMULATED_WAITS: a file that gets a byte whenever the host waits until a stream has no work left.
-// QUERN_EMULATED_LAUNCHES: a file that gets the name of each kernel that runs.
+// QUERN_EMULATED_LAUNCHES: a file that gets the name of each kernel that runs. QUERN_EMULATED_COUNTS: a file that gets the accesses of
+// each launch (counts.h).
 // QUERN_EMULATED_PINNED: megabytes that may be pinned (1024). QUERN_EMULATED_CUTS, QUERN_EMULATED_TOUCHES: a file that copies to
 // the device cut to one page, or give the time of now. QUERN_EMULATED_UUID: number of the first device (0: it has none).
 #include <stdio.h>
@@ -67,19 +68,18 @@ static int most_shared_bytes() {
 EXPORT cuDeviceGetAttribute(int* value, int attribute, int) {
   const int compute = int(setting("QUERN_EMULATED_COMPUTE", 90));
   switch (attribute) {
-    case 16: return *value = int(setting("QUERN_EMULATED_PROCESSORS", 1)), success;
-    case 38: return *value = 50 << 20, success;  // bytes of the second cache
-    case 75: return *value = compute / 10, success;
-    case 76: return *value = compute % 10, success;
-    case 97: return *value = most_shared_bytes(), success;  // of a block
+    case multiprocessors: return *value = int(setting("QUERN_EMULATED_PROCESSORS", 1)), success;
+    case second_cache: return *value = 50 << 20, success;
+    case compute_major: return *value = compute / 10, success;
+    case compute_minor: return *value = compute % 10, success;
+    case shared_memory_opt_in: return *value = most_shared_bytes(), success;
     default: return invalid_value;
   }
 }
 
 // A context has its own functions on hardware; here all share them.
 EXPORT cuFuncSetAttribute(const void* function, int attribute, int value) {
-  constexpr int max_dynamic_shared_size_bytes = 8;
-  if (attribute != max_dynamic_shared_size_bytes || value < 0 || value > most_shared_bytes()) return invalid_value;
+  if (attribute != max_dynamic_shared_bytes || value < 0 || value > most_shared_bytes()) return invalid_value;
   Device& on = device();
   const std::lock_guard lock(on.mutex);
   return on.shared_bytes[function] = unsigned(value), success;

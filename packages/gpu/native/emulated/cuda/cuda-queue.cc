@@ -139,9 +139,8 @@ struct Config {
 };
 static_assert(sizeof(Attribute) == 72 && sizeof(Config) == 56);
 
-// CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, the only one that is known.
+// One attribute is known.
 Result begin_of(const Config& config, Begin& begin) {
-  constexpr int programmatic_stream_serialization = 6;
   for (unsigned i = 0; i < config.count; i++) {
     if (config.attributes[i].id != programmatic_stream_serialization || setting("QUERN_EMULATED_COMPUTE", 90) < 90) return invalid_value;
     if (config.attributes[i].value) begin = Begin::dependent;

@@ -6,8 +6,6 @@
 
 using namespace quern::gpu;
 
-static constexpr int bf16 = 9, no_swizzle = 0, swizzle_128 = 3; // CUtensorMapDataType, CUtensorMapSwizzle
-
 // What the driver API refuses, of matrices of bf16.
 static bool is_valid(const EncodedMap& map) {
   constexpr uint64_t most = uint64_t(1) << 32, most_pitch = uint64_t(1) << 40;
