@@ -12,4 +12,9 @@ export const cudaLibrary = (): string => process.env.QUERN_CUDA_LIBRARY || 'libc
  * not exist or is too old; with BAD_ARGUMENT for a wrong `device` or an unknown `precision`.
  */
 export const cudaDriver = (options: CudaOptions = {}): Promise<PlanDriver> =>
-  gpuDriver({ backend: 'cuda', load: loadCudaAddon, options, settings: { library: cudaLibrary() } });
+  gpuDriver({
+    backend: 'cuda',
+    load: loadCudaAddon,
+    options,
+    settings: { library: cudaLibrary(), rates: process.env.QUERN_CUDA_RATES || undefined },
+  });

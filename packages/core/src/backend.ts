@@ -1,6 +1,6 @@
 import type { AttnConfig } from './attention-config.js';
 import type { Capabilities } from './capability/index.js';
-import type { DeviceCeilings, DeviceProfile } from './device-profile.js';
+import type { DeviceCeilings, DeviceProfile, MeasureOptions } from './device-profile.js';
 import type { AttentionBatch, UncachedBatch } from './kv/batch.js';
 import type { KvBuffer, KvSpec } from './kv/kv-buffer.js';
 import type { KvLayer } from './kv/kv-cache.js';
@@ -115,8 +115,11 @@ export interface Backend extends Ops, Partial<Capabilities> {
   readonly profile: DeviceProfile;
   /** Ops missing in the driver, and how core computes each: in JavaScript on the host, or as older ops. */
   readonly filled: Filled;
-  /** Measures the limits of the device, in about a second, between two steps. Absent: the driver cannot. */
-  measureCeilings?(): Promise<DeviceCeilings>;
+  /**
+   * Measures the limits of the device, in about a second, between two steps, or takes those from earlier. Absent: the driver
+   * cannot.
+   */
+  measureCeilings?(options?: MeasureOptions): Promise<DeviceCeilings>;
   /** Bytes of device memory free now. */
   freeMemory(): number;
   /** true: made by `rehearse`. It records steps and measures their memory; weights have no bytes; nothing runs. */

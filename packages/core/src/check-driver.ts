@@ -80,6 +80,7 @@ const profileRules = {
   },
   placing: { holds: oneOf(undefined, 'core', 'driver'), must: "be 'core', 'driver' or absent" },
   sharesHostMemory: { holds: oneOf(undefined, true, false), must: 'be true, false, or absent' },
+  estimated: { holds: oneOf(undefined, true, false), must: 'be true, false, or absent' },
   links: {
     holds: (value) => value === undefined || areLinks(value),
     must: 'be {hostToDevice, deviceToHost}, bytes per second above 0, or absent',

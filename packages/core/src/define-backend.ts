@@ -9,7 +9,7 @@ import { CapturedStep } from './captured-step.js';
 import { needDriver } from './check-driver.js';
 import { contractVersion } from './contract.js';
 import { type Cooperative, runAtOnce, runInTurns } from './cooperative.js';
-import type { DeviceCeilings } from './device-profile.js';
+import type { DeviceCeilings, MeasureOptions } from './device-profile.js';
 import type { Driver } from './driver.js';
 import type { DriverWeight } from './driver-memory.js';
 import { type DType, showShape } from './dtype.js';
@@ -146,10 +146,10 @@ class BackendCore implements ResourceOwner, RecorderHost {
     return new OwnedKvBuffer(this, { ...spec }, kvOf(this.driver).allocate(spec));
   }
 
-  measureCeilings(): Promise<DeviceCeilings> {
+  measureCeilings(options?: MeasureOptions): Promise<DeviceCeilings> {
     return this.queue.run(async () => {
       this.needLive('measureCeilings');
-      return this.driver.measureCeilings!();
+      return this.driver.measureCeilings!(options);
     });
   }
 
@@ -270,7 +270,7 @@ export function defineBackend(driver: Driver, options: BackendOptions = {}): Bac
     name: driver.name,
     profile: driver.profile,
     filled: core.filled,
-    ...(driver.measureCeilings && { measureCeilings: () => core.measureCeilings() }),
+    ...(driver.measureCeilings && { measureCeilings: (options) => core.measureCeilings(options) }),
     freeMemory: () => core.driver.freeMemory(),
     step() {
       core.needLive('step');

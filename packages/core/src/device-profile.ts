@@ -1,6 +1,6 @@
 import type { Precision } from './precision.js';
 
-/** Properties of a device. Rates are measured on this machine, never looked up. */
+/** Properties of a device. Rates are measured on this machine, unless `estimated` says otherwise. */
 export interface DeviceProfile {
   readonly kind: 'cpu' | 'gpu' | 'interpreter';
   /** The device's own name: 'AMD EPYC 9654', 'Apple M3'. */
@@ -9,6 +9,8 @@ export interface DeviceProfile {
   readonly isa: string;
   /** Version of the software that drives the device: 'CUDA 13.0'. Absent: the backend itself drives it. */
   readonly driver?: string;
+  /** The rates are low estimates from the device's clocks and widths: nothing was measured yet. Absent: false. */
+  readonly estimated?: boolean;
   /** Compute threads; 1 if the device has none. A GPU: its multiprocessors. */
   readonly threads: number;
   /** Total bytes of memory for models. */
@@ -48,7 +50,7 @@ export interface DeviceProfile {
    * take whole plans.
    */
   readonly placing?: 'core' | 'driver';
-  /** Measured rates of copies. */
+  /** Rates of copies. */
   readonly links?: DeviceLinks;
   /** The device computes in host memory. Devices with true share the free memory. Absent: true if `links` is absent. */
   readonly sharesHostMemory?: boolean;
@@ -76,6 +78,12 @@ export interface DeviceDescription {
   readonly unusable?: string;
 }
 
+/** Options of `measureCeilings`. */
+export interface MeasureOptions {
+  /** Measures, even if rates from earlier are kept. Default false. */
+  readonly again?: boolean | undefined;
+}
+
 /**
  * Peak rates of a device, measured by loops that do nothing else, now or earlier on this machine. The speed of a model is compared
  * with them.
@@ -90,4 +98,6 @@ export interface DeviceCeilings {
    * 'bf16' and 'int8' are present if the device multiplies them, with a suffix for special units ('int8-tiles': AMX).
    */
   readonly rates: Readonly<Record<string, number>>;
+  /** As in `DeviceProfile`. */
+  readonly estimated?: boolean;
 }

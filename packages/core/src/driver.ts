@@ -1,7 +1,7 @@
 import type { QuantKvDtype } from './capability/kv-quant.js';
 import type { GptqSource } from './capability/quant-gptq.js';
 import type { CollectiveOpName } from './collectives/index.js';
-import type { DeviceCeilings, DeviceProfile } from './device-profile.js';
+import type { DeviceCeilings, DeviceProfile, MeasureOptions } from './device-profile.js';
 import type { DriverBuffer, DriverMemory, DriverWeight } from './driver-memory.js';
 import type { DType } from './dtype.js';
 import type { BackendErrorCode } from './error.js';
@@ -81,8 +81,11 @@ export interface DriverBase {
    */
   readonly contract?: number;
   readonly profile: DeviceProfile;
-  /** Measures the peak rates of the device, in about a second. Called only for benchmarks, when nothing runs. */
-  measureCeilings?(): Promise<DeviceCeilings>;
+  /**
+   * Measures the peak rates of the device, in about a second, or takes those from earlier. Called only when somebody asks,
+   * when nothing runs.
+   */
+  measureCeilings?(options?: MeasureOptions): Promise<DeviceCeilings>;
   /**
    * Bytes of device memory free now. The planner divides them among weights, cache and activations. For host memory use
    * `machineMemory().available` of core: it respects container limits, unlike `os.freemem()`.

@@ -104,7 +104,7 @@ export function guardDriver(driver: Driver): Driver {
     freeWeight: (weight) => guard.now('freeWeight', () => driver.freeWeight(weight)),
     dispose: () => guard.now('dispose', () => driver.dispose()),
     ...(driver.measureCeilings && {
-      measureCeilings: () => guard.later('measureCeilings', () => driver.measureCeilings!()),
+      measureCeilings: (options) => guard.later('measureCeilings', () => driver.measureCeilings!(options)),
     }),
     ...(driver.loadGptq && {
       loadGptq: (source) => guard.later('loadGptq', () => driver.loadGptq!(source)),

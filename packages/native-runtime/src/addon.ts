@@ -44,6 +44,11 @@ export type NativePart =
 export interface NativeBackend {
   profile(): Promise<Omit<DeviceProfile, 'kind'>>;
   ceilings(): Promise<DeviceCeilings>;
+  /**
+   * Path of the file in which another process may keep measured rates now: those of the profile are estimates, the device
+   * has run, has had no work for a second, and has memory free. Else ''.
+   */
+  unmeasuredRates(): string;
   /** Whether the device computes in host memory. */
   hasUnifiedMemory(): boolean;
   freeMemory(): number;
@@ -98,6 +103,12 @@ export const makeError: MakeError = (code, message) => new BackendError(code as 
 export function listDevices(addon: Addon, options: NativeOptions = {}): readonly DeviceDescription[] {
   if (!addon.listDevices) throw makeError('UNSUPPORTED', 'this addon has no list of its devices');
   return addon.listDevices(options, makeError);
+}
+
+/** The file of a loaded addon; undefined where Node does not tell, as in some bundles. */
+export function addonFile(addon: Addon): string | undefined {
+  const loaded = Object.values(module.createRequire(process.execPath).cache);
+  return loaded.find((each) => each?.exports === addon)?.filename;
 }
 
 /** A package, and how to load it; absent: `require` of its name. */

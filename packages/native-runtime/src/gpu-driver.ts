@@ -69,6 +69,6 @@ export async function gpuDriver({ backend, load, options, settings }: GpuDriverS
       moeFused: true,
     },
     options: { ...settings, device, precision: checkedPrecision(precision) },
-    ceilings: true,
+    ceilings: 'child',
   });
 }

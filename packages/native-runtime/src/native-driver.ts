@@ -16,6 +16,7 @@ import {
   type WeightSource,
 } from '@quern/core';
 import { type Addon, makeError, type NativeBackend, type NativeOptions, type NativePart } from './addon.js';
+import { measureRates, measureWhenIdle } from './measure-rates.js';
 import { withNativeBytes } from './native-bytes.js';
 
 /** Properties of a native driver in TypeScript; its device has the rest. */
@@ -29,8 +30,11 @@ export interface NativeDriverSpec {
   readonly capabilities?: DriverCapabilities;
   /** For `make_device`. */
   readonly options?: NativeOptions;
-  /** Whether the device measures its ceilings (Device::ceilings). */
-  readonly ceilings?: boolean;
+  /**
+   * Whether the device measures its ceilings (Device::ceilings). 'child': a child process does, with a device of the same
+   * options, and keeps the rates.
+   */
+  readonly ceilings?: boolean | 'child';
 }
 
 function memoryOf(native: NativeBackend): DriverMemory<DriverBuffer> {
@@ -129,11 +133,17 @@ export async function nativeDriver(addon: Addon, spec: NativeDriverSpec): Promis
     native.dispose();
     throw error;
   });
+  const inChild = ceilings === 'child';
+  const stopMeasuring = inChild && profile.estimated ? measureWhenIdle(addon, native, options) : undefined;
+  const measureCeilings = async ({ again = false } = {}) => {
+    if (!inChild || options.rates === 'table' || !(again || profile.estimated)) return native.ceilings();
+    return (await measureRates(addon, options)) ?? native.ceilings();
+  };
   return {
     name,
     contract: 2, // of the addon's sources and this module together
     profile: { kind, ...spec.profile, ...profile },
-    ...(ceilings && { measureCeilings: () => native.ceilings() }),
+    ...(ceilings && { measureCeilings }),
     freeMemory: () => native.freeMemory(),
     manifest,
     capabilities: { graph: true, timer: true, ...capabilities },
@@ -143,6 +153,9 @@ export async function nativeDriver(addon: Addon, spec: NativeDriverSpec): Promis
     freeWeight: ({ id }) => native.freeWeight(id),
     kernelRuns: () => native.kernelRuns(),
     executor: executorOf(native),
-    dispose: () => native.dispose(),
+    dispose: () => {
+      stopMeasuring?.();
+      native.dispose();
+    },
   };
 }

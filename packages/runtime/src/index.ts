@@ -72,7 +72,11 @@ export {
 } from './chat/answer/index.js';
 export * from './chat/index.js';
 export { type ArchitectureReport, loadArchitectures } from './discovery/architectures.js';
-export { type DeviceReport, describeDevices } from './discovery/describe-devices.js';
+export {
+  type DescribeDevicesOptions,
+  type DeviceReport,
+  describeDevices,
+} from './discovery/describe-devices.js';
 export {
   type FindAllOptions,
   type FindBackendsOptions,

@@ -8,34 +8,33 @@
 #include "cuda/gpu-facts.h"
 #include "cuda/kernels-image.h"
 #include "quern/failure.h"
-#include "quern/spin.h"
 
 namespace quern::cuda {
 
 
 static Address address_of(const uint8_t* data) { return reinterpret_cast<Address>(data); }
 
-// QUERN_CUDA_DEPENDENT=0: each launch waits for the one before it; to compare.
-static bool forbids_dependent_launches() {
-  const char* const chosen = getenv("QUERN_CUDA_DEPENDENT");
+// Whether a switch of docs/cuda.md is 0.
+static bool is_off(const char* name) {
+  const char* const chosen = getenv(name);
   return chosen && std::string(chosen) == "0";
 }
 
-CudaGpu::CudaGpu(const Driver& driver, int index) : driver_(driver), process_(getpid()) {
-  const GpuFacts facts = facts_of(driver_, index);
-  if (!facts.unusable.empty()) throw Failure(Code::unsupported, facts.unusable);
-  device_ = facts.device;
-  name_ = facts.name;
-  label_ = text("cuda:%d (%s)", index, facts.name.c_str());
-  isa_ = facts.isa();
-  uuid_ = facts.uuid;
-  processors_ = facts.processors;
-  shared_memory_ = facts.shared_memory;
-  cache_memory_ = facts.cache_memory;
-  has_warpgroup_products_ = facts.has_warpgroup_products();
-  total_ = facts.memory;
-  launches_depend_ = facts.major >= 9 && driver_.has_dependent_launches() && !forbids_dependent_launches();
-  driver_.need(driver_.context_create(&context_, context_blocks, device_), "making a context");
+static double wait_limit() {
+  constexpr double usual = 30;
+  const char* const chosen = getenv("QUERN_CUDA_WAIT");
+  if (!chosen || !*chosen) return usual;
+  const double seconds = strtod(chosen, nullptr);
+  if (!(seconds > 0)) fail(Code::bad_argument, "QUERN_CUDA_WAIT=%s: it must be a number of seconds above 0", chosen);
+  return seconds;
+}
+
+CudaGpu::CudaGpu(const Driver& driver, int index)
+    : driver_(driver), facts_(facts_of(driver, index)), label_(text("cuda:%d (%s)", index, facts_.name.c_str())), process_(getpid()),
+      wait_limit_(wait_limit()), takes_graphs_(!is_off("QUERN_CUDA_GRAPHS")) {
+  if (!facts_.unusable.empty()) throw Failure(Code::unsupported, facts_.unusable);
+  launches_depend_ = facts_.major >= 9 && driver_.has_dependent_launches() && !is_off("QUERN_CUDA_DEPENDENT");
+  driver_.need(driver_.context_create(&context_, context_blocks, facts_.device), "making a context");
   try {
     load_kernels();
   } catch (...) {
@@ -55,9 +54,9 @@ void CudaGpu::load_kernels() {
   need(loaded, "loading the kernels");
 }
 
-// The context ends with all that it has.
+// The context ends with all that it has. That of a device that hangs stays: the driver's function would wait for it.
 CudaGpu::~CudaGpu() {
-  if (getpid() == process_) driver_.context_destroy(context_);
+  if (may_free()) driver_.context_destroy(context_);
 }
 
 void CudaGpu::enter() const {
@@ -79,22 +78,33 @@ void CudaGpu::enter_queue() {
   busy_ = true;
 }
 
-// Errors of one call, after which the context works on: invalid value or handle, no such function, too few resources, not supported.
+// CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED to CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD.
+static bool is_of_capture(Result result) { return result >= 900 && result <= 908; }
+
+// Errors of one call, after which the context works on: invalid value or handle, no such function, too few resources, not supported; a
+// capture that the driver gives up.
 static bool leaves_context(Result result) {
   static constexpr Result single[] = {Driver::invalid_value, Driver::invalid_handle, Driver::not_found, Driver::too_many_resources,
                                       Driver::not_supported};
-  return std::ranges::find(single, result) != std::end(single);
+  return is_of_capture(result) || std::ranges::find(single, result) != std::end(single);
 }
 
 void CudaGpu::need(Result result, const char* act) const {
   if (result == 0) return;
   const std::string told = text("%s failed on %s: %s", act, label_.c_str(), driver_.told(result).c_str());
   if (result == Driver::out_of_memory) throw Failure(Code::out_of_memory, told);
-  if (!leaves_context(result)) {
+  if (is_of_capture(result)) throw Failure(Code::device_failed, told + "; QUERN_CUDA_GRAPHS=0 works without captures");
+  if (leaves_context(result)) throw Failure(Code::device_failed, told);
+  fail_for_ever(told);
+}
+
+void CudaGpu::fail_for_ever(const std::string& told) const {
+  {
     const std::lock_guard lock(mutex_);
     if (failure_.empty()) failure_ = told, failed_ = true;
   }
-  throw Failure(Code::device_failed, told);
+  throw Failure(Code::device_failed,
+                told + "; this backend stays failed: start a new process; if that fails too, nvidia-smi and the kernel's log (Xid) say why");
 }
 
 uint64_t CudaGpu::free_memory() const {
@@ -113,8 +123,8 @@ uint8_t* CudaGpu::allocate(uint64_t bytes) {
     result = driver_.memory_allocate(&data, bytes);
   }
   if (result == Driver::out_of_memory)
-    fail(Code::out_of_memory, "%s of memory were asked for (%llu bytes), but %s has %s free", show_bytes(bytes).c_str(),
-         static_cast<unsigned long long>(bytes), label_.c_str(), show_bytes(free_memory()).c_str());
+    fail(Code::out_of_memory, "%s of memory were asked for (%llu bytes), but %s has %s free; nvidia-smi shows which processes have the rest",
+         show_bytes(bytes).c_str(), static_cast<unsigned long long>(bytes), label_.c_str(), show_bytes(free_memory()).c_str());
   need(result, "allocating memory");
   return reinterpret_cast<uint8_t*>(data);
 }
@@ -126,7 +136,7 @@ void CudaGpu::free_now(uint8_t* data) noexcept {
 
 // The driver's function waits for all work: while there is some, `finish` calls it.
 void CudaGpu::free(uint8_t* data) noexcept {
-  if (getpid() != process_) return;
+  if (!may_free()) return;
   if (!busy_) return free_now(data);
   const std::lock_guard lock(mutex_);
   released_.push_back(data);
@@ -149,7 +159,7 @@ uint8_t* CudaGpu::allocate_host(uint64_t bytes) {
 }
 
 void CudaGpu::free_host(uint8_t* data) noexcept {
-  if (getpid() != process_) return;
+  if (!may_free()) return;
   const Inside inside(*this);
   driver_.host_free(data);
 }
@@ -158,7 +168,7 @@ void CudaGpu::clear(uint8_t* data, uint64_t bytes) {
   if (bytes == 0) return;
   enter();
   need(driver_.fill(address_of(data), 0, bytes, clearing_), "zeroing memory");
-  need(driver_.stream_synchronise(clearing_), "zeroing memory");
+  wait_for([&] { return driver_.stream_query(clearing_); }, [] { return "zeroing memory"; });
 }
 
 void CudaGpu::fill(uint8_t* to, uint8_t value, uint64_t bytes) {
@@ -191,48 +201,6 @@ gpu::TensorMap CudaGpu::tensor_map(const gpu::CopiedMatrix& matrix) const {
                           promotion_to_128_bytes, 0),
        "making a tensor map");
   return map;
-}
-
-template <class Of>
-void CudaGpu::wait_for(Result (*query)(Of), Result (*synchronise)(Of), Of of) {
-  Result result = Driver::not_ready;
-  spin([&] { return (result = query(of)) != Driver::not_ready; });
-  need(result == Driver::not_ready ? synchronise(of) : result, "the step");
-}
-
-void CudaGpu::finish() {
-  enter();
-  wait_for(driver_.stream_query, driver_.stream_synchronise, stream_);
-  busy_ = false;
-  free_released();
-}
-
-int CudaGpu::mark() {
-  enter_queue();
-  if (size_t(marks_) == events_.size()) {
-    Event event = nullptr;
-    need(driver_.event_create(&event, event_blocks), "making an event");
-    events_.push_back(event);
-  }
-  mark_again(marks_);
-  return marks_++;
-}
-
-void CudaGpu::mark_again(int mark) {
-  enter_queue();
-  behind_launch_ = false;
-  need(driver_.event_record(events_[size_t(mark)], stream_), "recording an event");
-}
-
-void CudaGpu::wait(int mark) {
-  enter_queue();
-  wait_for(driver_.event_query, driver_.event_synchronise, events_[size_t(mark)]);
-}
-
-double CudaGpu::milliseconds(int from, int to) {
-  float elapsed = 0;
-  need(driver_.event_elapsed(&elapsed, events_[size_t(from)], events_[size_t(to)]), "reading an event");
-  return elapsed;
 }
 
 }  // namespace quern::cuda

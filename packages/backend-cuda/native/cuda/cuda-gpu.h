@@ -1,16 +1,18 @@
 // A GPU of NVIDIA, through the driver API. It has a context of its own, which a failure ends. A new backend in the same process may work;
-// after a fault of the device the driver may refuse all further work of the process.
+// after a fault of the device the driver may refuse all further work of the process. Every wait has an end: a device that hangs is a
+// failure, too, and what it may still use is never freed.
 #pragma once
 #include <sys/types.h>
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <mutex>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
-#include "cuda/driver.h"
+#include "cuda/estimated-rates.h"
 #include "gpu/gpu.h"
 
 namespace quern::cuda {
@@ -21,16 +23,18 @@ class CudaGpu : public gpu::Gpu {
   CudaGpu(const Driver& driver, int index);
   ~CudaGpu() override;
 
-  std::string name() const override { return name_; }
-  std::string isa() const override { return isa_; }
+  std::string name() const override { return facts_.name; }
+  std::string isa() const override { return facts_.isa(); }
   std::string driver() const override { return driver_.shown_version(); }
-  std::string uuid() const override { return uuid_; }
-  int processors() const override { return processors_; }
-  int shared_memory() const override { return shared_memory_; }
-  int cache_memory() const override { return cache_memory_; }
-  bool has_warpgroup_products() const override { return has_warpgroup_products_; }
+  std::string uuid() const override { return facts_.uuid; }
+  int processors() const override { return facts_.processors; }
+  int shared_memory() const override { return facts_.shared_memory; }
+  int cache_memory() const override { return facts_.cache_memory; }
+  bool has_warpgroup_products() const override { return facts_.has_warpgroup_products(); }
   gpu::TensorMap tensor_map(const gpu::CopiedMatrix& matrix) const override;
-  uint64_t total_memory() const override { return total_; }
+  std::optional<gpu::Rates> estimated_rates(Precision precision) const override { return cuda::estimated_rates(facts_, precision); }
+  bool takes_graphs() const override { return takes_graphs_; }
+  uint64_t total_memory() const override { return facts_.memory; }
   uint64_t free_memory() const override;
   uint8_t* allocate(uint64_t bytes) override;
   void free(uint8_t* data) noexcept override;
@@ -60,9 +64,16 @@ class CudaGpu : public gpu::Gpu {
   void enter_queue();
   // As Driver::need; keeps a failure.
   void need(Result result, const char* act) const;
-  // Polls, then sleeps: most waits are short, or long enough for a wake-up not to matter.
-  template <class Of>
-  void wait_for(Result (*query)(Of), Result (*synchronise)(Of), Of of);
+  [[noreturn]] void fail_for_ever(const std::string& told) const;
+  // Not in a forked process; not beside work that does not end: the driver's functions would wait for it.
+  bool may_free() const { return getpid() == process_ && !hangs_; }
+  // Polls, then sleeps between polls, at most QUERN_CUDA_WAIT seconds. what(): what is waited for, for messages.
+  void wait_for(const std::function<Result()>& query, const std::function<std::string()>& what);
+  // "one of the kernels rms_norm, rope": those that may run, of the launches up to this number.
+  std::string running(uint64_t launches) const;
+  // Launches up to this number have ended.
+  void have_ended(uint64_t launches);
+  uint64_t launches() const { return ended_ + launched_.size(); }
   void load_kernels();
   struct Hash : std::hash<std::string_view> {  // finds names without making strings
     using is_transparent = void;
@@ -71,8 +82,9 @@ class CudaGpu : public gpu::Gpu {
     Function function = nullptr;
     size_t args_bytes = 0;  // 0: the driver does not tell
   };
+  using NamedKernel = std::pair<const std::string, Kernel>;
   // shared_bytes: what all its launches give.
-  const Kernel& kernel(const char* name, int shared_bytes);
+  const NamedKernel& kernel(const char* name, int shared_bytes);
   struct CapturedGraph;
   void forget(GraphExec exec) noexcept;
   // The context in this thread for a while: freeing happens in any thread, which may have another one of somebody else.
@@ -91,22 +103,26 @@ class CudaGpu : public gpu::Gpu {
   void free_released() noexcept;
 
   const Driver& driver_;
-  DeviceIndex device_ = 0;
+  const GpuFacts facts_;
+  const std::string label_;
   Context context_ = nullptr;
   Module module_ = nullptr;
   Stream stream_ = nullptr, clearing_ = nullptr;
-  std::string name_, label_, isa_, uuid_;
   const pid_t process_;
+  const double wait_limit_;  // seconds
+  const bool takes_graphs_;
   mutable std::mutex mutex_;
   mutable std::string failure_;  // the first one
   mutable std::atomic<bool> failed_{false};
-  int processors_ = 0, shared_memory_ = 0, cache_memory_ = 0;
-  bool has_warpgroup_products_ = false;
-  size_t total_ = 0;
+  std::atomic<bool> hangs_{false};
   std::unordered_map<std::string, Kernel, Hash, std::equal_to<>> kernels_;
   bool launches_depend_ = false;  // on the launch before, not on its end
   bool behind_launch_ = false;    // the queue ends with a launch
+  std::deque<const char*> launched_;             // kernels in the queue, as far as is known
+  std::deque<const char*>* captured_ = nullptr;  // while launches are captured
+  uint64_t ended_ = 0;                           // launches before those
   std::vector<Event> events_;
+  std::vector<uint64_t> launches_before_;  // each event: their number
   std::atomic<bool> busy_{false};    // the queue may have work
   std::vector<uint8_t*> released_;   // while it had
   int marks_ = 0;

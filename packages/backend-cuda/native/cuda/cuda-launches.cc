@@ -6,15 +6,15 @@
 
 namespace quern::cuda {
 
-const CudaGpu::Kernel& CudaGpu::kernel(const char* name, int shared_bytes) {
+const CudaGpu::NamedKernel& CudaGpu::kernel(const char* name, int shared_bytes) {
   const auto found = kernels_.find(std::string_view(name));
-  if (found != kernels_.end()) return found->second;
+  if (found != kernels_.end()) return *found;
   Kernel kernel;
   need(driver_.module_function(&kernel.function, module_, name), name);
   if (shared_bytes > 0) need(driver_.function_set(kernel.function, max_dynamic_shared_bytes, shared_bytes), name);
   size_t offset = 0;
   if (driver_.parameter_info) need(driver_.parameter_info(kernel.function, 0, &offset, &kernel.args_bytes), name);
-  return kernels_.emplace(name, kernel).first->second;
+  return *kernels_.emplace(name, kernel).first;
 }
 
 void CudaGpu::launch_bytes(const char* name, int64_t blocks, int threads, const void* args, size_t args_bytes, int shared_bytes) {
@@ -23,7 +23,7 @@ void CudaGpu::launch_bytes(const char* name, int64_t blocks, int threads, const 
   if (blocks > most_blocks)
     fail(Code::unsupported, "%s: %lld blocks; a grid has at most %lld", name, (long long)blocks, (long long)most_blocks);
   enter_queue();
-  const Kernel& launched = kernel(name, shared_bytes);
+  const auto& [own_name, launched] = kernel(name, shared_bytes);
   if (launched.args_bytes != 0 && launched.args_bytes != args_bytes)
     fail(Code::device_failed, "%s takes an argument of %zu bytes, not %zu", name, launched.args_bytes, args_bytes);
   // It may begin before the launch ahead of it is done; kernels wait themselves.
@@ -34,6 +34,7 @@ void CudaGpu::launch_bytes(const char* name, int64_t blocks, int threads, const 
   void* arguments[] = {const_cast<void*>(args)};
   need(driver_.launch(&config, launched.function, arguments, nullptr), name);
   behind_launch_ = true;
+  (captured_ ? *captured_ : launched_).push_back(own_name.c_str());
 }
 
 struct CudaGpu::CapturedGraph : gpu::GpuGraph {
@@ -41,10 +42,11 @@ struct CudaGpu::CapturedGraph : gpu::GpuGraph {
   ~CapturedGraph() override { gpu.forget(exec); }
   CudaGpu& gpu;
   GraphExec exec = nullptr;
+  std::deque<const char*> kernels;  // in their order
 };
 
 void CudaGpu::forget(GraphExec exec) noexcept {
-  if (!exec || getpid() != process_) return;
+  if (!exec || !may_free()) return;
   const Inside inside(*this);
   driver_.graph_exec_destroy(exec);
 }
@@ -55,15 +57,18 @@ std::unique_ptr<gpu::GpuGraph> CudaGpu::capture(const std::function<void()>& lau
   enter();
   need(driver_.capture_begin(stream_, capture_relaxed), "beginning a capture");
   behind_launch_ = false;
+  captured_ = &captured->kernels;
   try {
     launches();
   } catch (...) {
     behind_launch_ = false;
+    captured_ = nullptr;
     if (driver_.capture_end(stream_, &graph) == 0) driver_.graph_destroy(graph);
     throw;
   }
-  need(driver_.capture_end(stream_, &graph), "ending a capture");
+  captured_ = nullptr;
   behind_launch_ = false;
+  need(driver_.capture_end(stream_, &graph), "ending a capture");
   const Result made = driver_.graph_instantiate(&captured->exec, graph, 0);
   driver_.graph_destroy(graph);
   need(made, "making a graph");
@@ -73,7 +78,9 @@ std::unique_ptr<gpu::GpuGraph> CudaGpu::capture(const std::function<void()>& lau
 void CudaGpu::launch(const gpu::GpuGraph& graph) {
   enter_queue();
   behind_launch_ = false;
-  need(driver_.graph_launch(static_cast<const CapturedGraph&>(graph).exec, stream_), "launching a graph");
+  const auto& captured = static_cast<const CapturedGraph&>(graph);
+  need(driver_.graph_launch(captured.exec, stream_), "launching a graph");
+  launched_.insert(launched_.end(), captured.kernels.begin(), captured.kernels.end());
 }
 
 }  // namespace quern::cuda

@@ -10,7 +10,20 @@
 
 namespace quern::cuda {
 
-static constexpr const char* no_device_shown = "the NVIDIA driver shows no device: is CUDA_VISIBLE_DEVICES empty?";
+static constexpr const char* no_device_shown =
+    "the NVIDIA driver shows no device: is CUDA_VISIBLE_DEVICES empty, does the container have no GPUs (docker run --gpus all), or is MIG "
+    "on without an instance?";
+
+// What to do where the driver does not start.
+static const char* advice_for(Result started) {
+  switch (started) {
+    case 34: return "this libcuda.so.1 is the stub of a toolkit: take its folder out of LD_LIBRARY_PATH";
+    case 802: return "a service of this machine does not run yet, such as nvidia-fabricmanager; start it, or wait";
+    case 803: return "libcuda.so.1 and the driver's kernel module have different versions: restart the machine after an update, and let a container take the host's files (docker run --gpus all)";
+    case 804: return "this libcuda.so.1 is of a compatibility package that does not serve this GPU: take its folder out of LD_LIBRARY_PATH";
+    default: return "do the files /dev/nvidia* exist, and may this process open them? Start a container with its GPUs (docker run --gpus all); nvidia-smi says more";
+  }
+}
 
 static std::string shown(int version) { return text("CUDA %d.%d", version / 1000, version % 1000 / 10); }
 
@@ -39,7 +52,8 @@ Driver::Driver(const std::string& name) {
 #undef QUERN_FIND
   parameter_info = reinterpret_cast<decltype(parameter_info)>(dlsym(library, "cuFuncGetParamInfo"));
   const Result started = init(0);
-  if (started != 0 && started != no_device) fail(Code::unsupported, "the NVIDIA driver does not start: %s", told(started).c_str());
+  if (started != 0 && started != no_device)
+    fail(Code::unsupported, "the NVIDIA driver does not start: %s; %s", told(started).c_str(), advice_for(started));
   if (started == no_device) throw NoDevice(no_device_shown);
   devices();
 }

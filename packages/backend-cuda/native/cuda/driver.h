@@ -28,7 +28,16 @@ using Graph = struct GraphOfDriver*;
 using GraphExec = struct GraphExecOfDriver*;
 
 // Attributes of a device (CUdevice_attribute).
-enum Attribute : int { multiprocessors = 16, second_cache = 38, compute_major = 75, compute_minor = 76, shared_memory_opt_in = 97 };
+enum Attribute : int {
+  clock_rate = 13,  // kHz
+  multiprocessors = 16,
+  memory_clock = 36,  // kHz
+  memory_width = 37,  // bits
+  second_cache = 38,
+  compute_major = 75,
+  compute_minor = 76,
+  shared_memory_opt_in = 97
+};
 // Of a function (CUfunction_attribute).
 enum FunctionAttribute : int { max_dynamic_shared_bytes = 8 };
 
@@ -79,7 +88,6 @@ static_assert(sizeof(LaunchAttribute) == 72 && sizeof(LaunchConfig) == 56);
   function(fill, "cuMemsetD8Async", (Address to, unsigned char value, size_t bytes, Stream stream))                  \
   function(stream_create, "cuStreamCreate", (Stream * stream, unsigned flags))                                       \
   function(stream_query, "cuStreamQuery", (Stream stream))                                                           \
-  function(stream_synchronise, "cuStreamSynchronize", (Stream stream))                                               \
   function(capture_begin, "cuStreamBeginCapture_v2", (Stream stream, int mode))                                      \
   function(capture_end, "cuStreamEndCapture", (Stream stream, Graph * graph))                                        \
   function(graph_instantiate, "cuGraphInstantiateWithFlags", (GraphExec * exec, Graph graph, unsigned long long flags)) \
@@ -90,7 +98,6 @@ static_assert(sizeof(LaunchAttribute) == 72 && sizeof(LaunchConfig) == 56);
   function(event_destroy, "cuEventDestroy_v2", (Event event))                                                        \
   function(event_record, "cuEventRecord", (Event event, Stream stream))                                              \
   function(event_query, "cuEventQuery", (Event event))                                                               \
-  function(event_synchronise, "cuEventSynchronize", (Event event))                                                    \
   function(event_elapsed, "cuEventElapsedTime", (float* milliseconds, Event start, Event end))                       \
   function(module_load, "cuModuleLoadData", (Module * module, const void* image))                                    \
   function(module_unload, "cuModuleUnload", (Module module))                                                         \

@@ -14,6 +14,19 @@ static int attribute(const Driver& driver, DeviceIndex device, Attribute which, 
   return value;
 }
 
+// Of an attribute that some drivers do not have for some GPUs, in units of `unit`; else `otherwise`.
+static double rate_attribute(const Driver& driver, DeviceIndex device, Attribute which, double unit, double otherwise) {
+  int value = 0;
+  return driver.device_attribute(&value, which, device) == 0 && value > 0 ? value * unit : otherwise;
+}
+
+// Memory moves two words of its width in a clock.
+static double memory_bandwidth_of(const Driver& driver, DeviceIndex device) {
+  constexpr double kilohertz = 1e3, bytes = 1.0 / 8, low_clock = 1e9, narrow = 64 / 8;
+  return 2 * rate_attribute(driver, device, memory_clock, kilohertz, low_clock) *
+         rate_attribute(driver, device, memory_width, bytes, narrow);
+}
+
 static std::string name_of(const Driver& driver, DeviceIndex device) {
   char name[256] = {};
   driver.need(driver.device_name(name, sizeof name, device), "reading the device's name");
@@ -58,6 +71,8 @@ GpuFacts facts_of(const Driver& driver, int index) {
   facts.processors = attribute(driver, facts.device, multiprocessors, "reading the number of multiprocessors");
   facts.cache_memory = attribute(driver, facts.device, second_cache, "reading the size of the cache");
   facts.shared_memory = attribute(driver, facts.device, shared_memory_opt_in, "reading the size of shared memory");
+  facts.clock = rate_attribute(driver, facts.device, clock_rate, 1e3, 1e9);
+  facts.memory_bandwidth = memory_bandwidth_of(driver, facts.device);
   driver.need(driver.device_memory(&facts.memory, facts.device), "reading the size of the memory");
   if (10 * facts.major + facts.minor < least_compute)
     facts.unusable = text("cuda:%d (%s) has compute capability %d.%d; at least %d.%d is needed", index, facts.name.c_str(),

@@ -16,6 +16,8 @@ struct GpuFacts {
   int shared_memory;   // bytes that a block may have
   int cache_memory;    // bytes of the second cache
   size_t memory;       // bytes
+  double clock;        // of the processors, in Hz
+  double memory_bandwidth;  // bytes per second, in theory
   std::string unusable; // why this backend cannot use the GPU; empty: it can
 
   // Kernels for sm_90a run on compute capability 9.0 alone.

@@ -27,7 +27,8 @@ std::unique_ptr<quern::Device> quern::make_device(const Options& options) {
   const cuda::Driver& driver = cuda::driver_of(options);
   const auto index = int(options.integer("device", 0, 1023, 0));
   const Precision precision = precision_named(options.text("precision", "standard"));
-  return std::make_unique<gpu::GpuDevice>(std::make_shared<cuda::CudaGpu>(driver, index), precision);
+  const gpu::RatesFrom rates_from = gpu::rates_from_named(options.text("rates", "kept"));
+  return std::make_unique<gpu::GpuDevice>(std::make_shared<cuda::CudaGpu>(driver, index), precision, rates_from);
 }
 
 std::vector<quern::Properties> quern::list_devices(const Options& options) try {

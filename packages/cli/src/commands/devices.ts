@@ -1,10 +1,10 @@
 import {
   type ArchitectureReport,
+  type DescribeDevicesOptions,
   type DeviceLinks,
   type DeviceProfile,
   type DeviceReport,
   describeDevices,
-  type FindBackendsOptions,
   loadArchitectures,
 } from '@quern/runtime';
 import { Command } from 'commander';
@@ -32,18 +32,22 @@ const showProfile = (profile: DeviceProfile): string =>
     ...(profile.precision ? [`precision ${profile.precision}`] : []),
   ].join(', ');
 
+const showRates = ({ estimated, readBandwidth, flops }: DeviceProfile): string => {
+  const rates = `reads ${giga(readBandwidth)} GB/s; 10⁹ operations/s: f32 ${giga(flops)}`;
+  return estimated ? `estimated: ${rates} (--measure measures)` : `measured: ${rates}`;
+};
+
 /** One installed backend in a few lines. */
 export function showDevice(device: DeviceReport): string {
   if ('error' in device) return `${device.package}: cannot be used: ${device.error}`;
-  const { backend, profile, ceilings, freeMemory, capabilities, filled } = device;
-  const measured = ceilings
-    ? showCeilings(ceilings)
-    : `reads ${giga(profile.readBandwidth)} GB/s; 10⁹ operations/s: f32 ${giga(profile.flops)}`;
+  const { backend, profile, ceilings, unmeasured, freeMemory, capabilities, filled } = device;
+  const estimated = profile.estimated ? ', estimated' : '';
   return [
     `${backend} (${device.package}): ${showProfile(profile)}`,
     `  memory ${giga(freeMemory)} of ${giga(profile.totalMemory)} GB free`,
-    `  measured: ${measured}`,
-    ...(profile.links ? [`  copies: ${showLinks(profile.links)}`] : []),
+    `  ${ceilings && !ceilings.estimated ? `measured: ${showCeilings(ceilings)}` : showRates(profile)}`,
+    ...(unmeasured === undefined ? [] : [`  not measured: ${unmeasured}`]),
+    ...(profile.links ? [`  copies${estimated}: ${showLinks(profile.links)}`] : []),
     `  capabilities: ${capabilities.join(', ') || 'none'}`,
     ...Object.entries(filled).map(([op, how]) => `  ${op}: ${fillings[how]}`),
   ].join('\n');
@@ -59,7 +63,7 @@ export function showArchitectures(report: ArchitectureReport): string {
   return `${report.package}: ${each.join(', ')}`;
 }
 
-interface DevicesFlags extends Pick<FindBackendsOptions, 'threads' | 'precision'> {
+interface DevicesFlags extends Pick<DescribeDevicesOptions, 'threads' | 'precision' | 'measure'> {
   readonly json?: boolean;
 }
 
@@ -79,5 +83,6 @@ export const devicesCommand = (): Command =>
     )
     .addOption(threadsOption())
     .addOption(precisionOption())
+    .option('--measure', 'measure each device again, a GPU in a process of its own, and keep its rates')
     .option('--json', 'print {"devices": […], "architectures": […]}')
     .action(devices);

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <string_view>
+
 namespace quern::gpu {
 
 inline uint64_t setting(const char* name, uint64_t usual) {
@@ -14,6 +16,12 @@ inline uint64_t setting(const char* name, uint64_t usual) {
 inline const char* text_setting(const char* name, const char* usual) {
   const char* text = getenv(name);
   return text && *text ? text : usual;
+}
+
+// Whether a setting is this name, or the start of it and *.
+inline bool is_named(const char* setting, const char* name) {
+  const std::string_view wanted(text_setting(setting, "")), given(name);
+  return wanted.ends_with('*') ? given.starts_with(wanted.substr(0, wanted.size() - 1)) : wanted == given;
 }
 
 // A line in the file that a setting names, if it does.

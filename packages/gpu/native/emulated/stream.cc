@@ -9,12 +9,16 @@ void Stream::add(Command command) {
   if (waiting_.size() == 1) run(end());
 }
 
-void Stream::run(uint64_t end) {
-  for (; done_ < end; done_++) {
+void Stream::run(uint64_t end) try {
+  asked_ = false;
+  for (; done_ < end && !hangs_; done_++) {
     const Command next = std::move(waiting_.front());
     waiting_.pop_front();
     next();
   }
+} catch (const Hang&) {
+  waiting_.push_front({});
+  hangs_ = true;
 }
 
 void* PinnedMemory::allocate(uint64_t bytes, uint64_t most) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "gpu/kept-rates.h"
 #include "gpu/ops.h"
 #include "gpu/placed-plan.h"
 #include "quern/failure.h"
@@ -32,8 +31,8 @@ class InFlight {
 
 }  // namespace
 
-GpuDevice::GpuDevice(std::shared_ptr<Gpu> gpu, Precision precision)
-    : gpu_(std::move(gpu)), precision_(precision), fault_(gpu_, 2 * sizeof(int32_t)), scratch_(gpu_), back_(gpu_), chain_memory_(gpu_) {}
+GpuDevice::GpuDevice(std::shared_ptr<Gpu> gpu, Precision precision, RatesFrom rates_from)
+    : gpu_(std::move(gpu)), precision_(precision), rates_from_(rates_from), fault_(gpu_, 2 * sizeof(int32_t)), scratch_(gpu_), back_(gpu_), chain_memory_(gpu_) {}
 
 std::shared_ptr<const Buffer> GpuDevice::allocate(uint64_t bytes) {
   auto buffer = std::make_shared<const GpuBuffer>(gpu_, bytes);
@@ -41,14 +40,20 @@ std::shared_ptr<const Buffer> GpuDevice::allocate(uint64_t bytes) {
   return buffer;
 }
 
-void GpuDevice::write(const Buffer& to, uint64_t offset, std::span<const uint8_t> bytes) {
+void GpuDevice::write(const Buffer& to, uint64_t offset, std::span<const uint8_t> bytes) try {
   gpu_->copy_in(to.data() + offset, bytes.data(), bytes.size());
   gpu_->finish();
+} catch (...) {
+  settle();
+  throw;
 }
 
-void GpuDevice::read(const Buffer& from, uint64_t offset, std::span<uint8_t> bytes) {
+void GpuDevice::read(const Buffer& from, uint64_t offset, std::span<uint8_t> bytes) try {
   gpu_->copy_out(bytes.data(), from.data() + offset, bytes.size());
   gpu_->finish();
+} catch (...) {
+  settle();
+  throw;
 }
 
 // load(staging) makes a weight. Errors name it, and leave nothing of it behind.
@@ -82,37 +87,61 @@ LoadedGptq GpuDevice::load_gptq(const GptqSource& source) {
   });
 }
 
-Rates GpuDevice::rates() {
+RatesKey GpuDevice::rates_key() const {
   const std::string precision = name_of(precision_);
   const bool on_disk = !gpu_->uuid().empty() && measures_well(*gpu_);
-  const RatesKey key = {on_disk ? gpu_->uuid() + "-" + precision : "",
-                        text("%s %s %s, %d processors, %llu bytes, %s, quern %s, %s", gpu_->name().c_str(), gpu_->uuid().c_str(),
-                             gpu_->isa().c_str(), gpu_->processors(), (unsigned long long)gpu_->total_memory(),
-                             gpu_->driver().c_str(), QUERN_VERSION, precision.c_str())};
-  return kept_rates(key, [&] { return measure_rates(gpu_, precision_); });
+  return {on_disk ? gpu_->uuid() + "-" + precision : "",
+          text("%s %s %s, %d processors, %llu bytes, %s, quern %s, %s", gpu_->name().c_str(), gpu_->uuid().c_str(), gpu_->isa().c_str(),
+               gpu_->processors(), (unsigned long long)gpu_->total_memory(), gpu_->driver().c_str(), QUERN_VERSION, precision.c_str())};
+}
+
+Rates GpuDevice::measure() try {
+  return measured_rates(rates_key(), [&] { return measure_rates(gpu_, precision_); });
+} catch (...) {
+  settle();
+  throw;
+}
+
+// Estimates if there are any: then nothing runs on the device.
+FoundRates GpuDevice::rates() {
+  const std::optional<Rates> estimated = gpu_->estimated_rates(precision_);
+  if (estimated && rates_from_ == RatesFrom::table) return {*estimated, false};
+  if (rates_from_ == RatesFrom::measurement) return {measure(), true};
+  if (const std::optional<Rates> kept = kept_rates(rates_key())) return {*kept, true};
+  return estimated ? FoundRates{*estimated, false} : FoundRates{measure(), true};
+}
+
+std::string GpuDevice::unmeasured_rates() {
+  if (rates_from_ != RatesFrom::kept || !gpu_->estimated_rates(precision_) || !measures_beside(*gpu_)) return "";
+  const RatesKey key = rates_key();
+  return kept_rates(key) ? "" : rates_file(key);
 }
 
 Properties GpuDevice::profile() {
-  const Rates measured = rates();
+  const auto [found, measured] = rates();
   return {{"name", gpu_->name()},
           {"isa", gpu_->isa()},
           {"driver", gpu_->driver()},
           {"threads", double(gpu_->processors())},
           {"totalMemory", double(gpu_->total_memory())},
           {"sharesHostMemory", gpu_->shares_host_memory()},
-          {"readBandwidth", measured.bandwidth},
-          {"flops", measured.flops},
-          {"rowFlops", measured.row_flops},
-          {"promptFlops", measured.prompt_flops},
-          {"links", Properties{{"hostToDevice", measured.to_device}, {"deviceToHost", measured.from_device}}},
+          {"readBandwidth", found.bandwidth},
+          {"flops", found.flops},
+          {"rowFlops", found.row_flops},
+          {"promptFlops", found.prompt_flops},
+          {"estimated", !measured},
+          {"links", Properties{{"hostToDevice", found.to_device}, {"deviceToHost", found.from_device}}},
           {"precision", std::string(name_of(precision_))},
           {"abort", std::string("segment")}};
 }
 
+// Asked for: measures where rates are estimates.
 Properties GpuDevice::ceilings() {
-  const Rates measured = rates();
-  return {{"readBandwidth", measured.bandwidth},
-          {"rates", Properties{{"f32", measured.flops}, {"bf16", measured.bf16_flops}}}};
+  auto [found, measured] = rates();
+  if (!measured && rates_from_ != RatesFrom::table) found = measure(), measured = true;
+  return {{"readBandwidth", found.bandwidth},
+          {"rates", Properties{{"f32", found.flops}, {"bf16", found.bf16_flops}}},
+          {"estimated", !measured}};
 }
 
 void GpuDevice::prepare(Plan& plan) { plan.prepared = std::make_unique<Placed>(gpu_, plan); }
@@ -214,7 +243,7 @@ void GpuDevice::launch(const Plan& plan, size_t op) {
 // The first run fills scratch memory and loads kernels: what may not happen in a capture. `between`: called between segments.
 template <class Between>
 void GpuDevice::launch_all(Plan& plan, Placed& placed, const Run& run, Between& between) {
-  if (placed.has_run && !run.times) replay(plan, placed, run, between);
+  if (placed.has_run && !run.times && gpu_->takes_graphs()) replay(plan, placed, run, between);
   else record(plan, run, between);
   placed.has_run = true;
 }

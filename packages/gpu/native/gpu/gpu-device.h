@@ -6,7 +6,7 @@
 
 #include "gpu/chain-ahead.h"
 #include "gpu/gpu-weight.h"
-#include "gpu/rates.h"
+#include "gpu/kept-rates.h"
 #include "gpu/read-back.h"
 #include "gpu/scratch.h"
 #include "quern/device.h"
@@ -18,7 +18,7 @@ struct Placed;
 
 class GpuDevice : public Device {
  public:
-  GpuDevice(std::shared_ptr<Gpu> gpu, Precision precision);
+  GpuDevice(std::shared_ptr<Gpu> gpu, Precision precision, RatesFrom rates_from);
 
   std::string name() const override { return "quern-gpu"; }
   bool has_unified_memory() const override { return false; }
@@ -28,6 +28,7 @@ class GpuDevice : public Device {
   void cancel() override { cancelled_ = true; }
   Properties profile() override;
   Properties ceilings() override;
+  std::string unmeasured_rates() override;
   void write(const Buffer& to, uint64_t offset, std::span<const uint8_t> bytes) override;
   void read(const Buffer& from, uint64_t offset, std::span<uint8_t> bytes) override;
   std::shared_ptr<const LoadedWeight> load_weight(const WeightSource& source) override;
@@ -37,7 +38,9 @@ class GpuDevice : public Device {
   int64_t run_chain(Plan& plan, Chain& chain, const ChainRun& run) override;
 
  private:
-  Rates rates();
+  RatesKey rates_key() const;
+  Rates measure();
+  FoundRates rates();
   void need_running(const Plan& plan, const Run& run, size_t next);
   void launch(const Plan& plan, size_t op);
   Placed& begin(Plan& plan, const Run& run);
@@ -56,6 +59,7 @@ class GpuDevice : public Device {
 
   const std::shared_ptr<Gpu> gpu_;
   const Precision precision_;
+  const RatesFrom rates_from_;
   const GpuBuffer fault_;  // int [2]: index of the failed op + 1, FaultCode
   bool fault_unread_ = true;  // it may hold something else than 0
   Scratch scratch_;

@@ -5,9 +5,11 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "dialect/tensor-map.h"
+#include "gpu/rates.h"
 
 namespace quern::gpu {
 
@@ -42,6 +44,10 @@ class Gpu {
   virtual bool has_warpgroup_products() const { return false; }
   // For the argument of such a kernel. The map does not keep the matrix.
   virtual TensorMap tensor_map(const CopiedMatrix&) const { return {}; }
+  // From what the GPU says of itself, without work on it. None: rates can only be measured.
+  virtual std::optional<Rates> estimated_rates(Precision) const { return {}; }
+  // Whether launches that repeat are captured; else each is made anew.
+  virtual bool takes_graphs() const { return true; }
   virtual uint64_t total_memory() const = 0;
   virtual uint64_t free_memory() const = 0;
   // Not zeroed. Throws OUT_OF_MEMORY with the bytes asked for and free. Any thread.
@@ -72,7 +78,7 @@ class Gpu {
   // What `launches` puts into the queue, as a graph; nothing of it runs now. The graph does not keep the memory it uses.
   virtual std::unique_ptr<GpuGraph> capture(const std::function<void()>& launches) = 0;
   virtual void launch(const GpuGraph& graph) = 0;
-  // Waits until all is done. Throws DEVICE_FAILED.
+  // Waits until all is done. Throws DEVICE_FAILED, also for work that does not end.
   virtual void finish() = 0;
 
   // Milliseconds between two marks in the queue; after `finish`.

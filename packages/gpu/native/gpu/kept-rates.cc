@@ -26,10 +26,9 @@ static fs::path cache_folder() {
   return home && *home == '/' ? fs::path(home) / ".cache" : fs::path();
 }
 
-// Empty: not on disk.
-static fs::path file_of(const RatesKey& key) {
+std::string rates_file(const RatesKey& key) {
   const fs::path folder = cache_folder();
-  return folder.empty() || key.name.empty() ? fs::path() : folder / "quern" / "rates" / key.name;
+  return folder.empty() || key.name.empty() ? "" : (folder / "quern" / "rates" / key.name).string();
 }
 
 static std::optional<Rates> read_rates(const fs::path& path, const std::string& key) {
@@ -61,18 +60,33 @@ static void write_rates(const fs::path& path, const std::string& key, const Rate
   fs::remove(fresh, ignored);
 }
 
-Rates kept_rates(const RatesKey& key, const std::function<Rates()>& measure) {
-  static std::mutex mutex;  // also: two measurements at a time would slow each other down
-  static auto& known = *new std::map<std::string, Rates>;  // for threads that run while the process exits
-  const std::lock_guard lock(mutex);
-  if (const auto found = known.find(key.text); found != known.end()) return found->second;
-  const fs::path path = file_of(key);
-  std::optional<Rates> rates = path.empty() ? std::nullopt : read_rates(path, key.text);
-  if (!rates) {
-    rates = measure();
-    if (!path.empty()) write_rates(path, key.text, *rates);
-  }
-  return known[key.text] = *rates;
+namespace {
+
+struct Known {
+  std::mutex mutex;  // also: two measurements at a time would slow each other down
+  std::map<std::string, Rates> rates;
+};
+Known& known() {
+  static auto& known = *new Known;  // for threads that run while the process exits
+  return known;
+}
+
+}  // namespace
+
+std::optional<Rates> kept_rates(const RatesKey& key) {
+  const std::string path = rates_file(key);
+  if (const auto read = path.empty() ? std::nullopt : read_rates(path, key.text)) return read;
+  const std::lock_guard lock(known().mutex);
+  const auto found = known().rates.find(key.text);
+  return found == known().rates.end() ? std::nullopt : std::optional(found->second);
+}
+
+Rates measured_rates(const RatesKey& key, const std::function<Rates()>& measure) {
+  const std::lock_guard lock(known().mutex);
+  if (const auto found = known().rates.find(key.text); found != known().rates.end()) return found->second;
+  const Rates rates = measure();
+  if (const std::string path = rates_file(key); !path.empty()) write_rates(path, key.text, rates);
+  return known().rates[key.text] = rates;
 }
 
 }  // namespace quern::gpu

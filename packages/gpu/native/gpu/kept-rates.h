@@ -1,6 +1,7 @@
-// Rates are measured once per process, and once per month on disk: measuring takes about a second, and busies the device.
+// Measured rates are kept in the process, and on disk for a month: measuring takes about a second, and busies the device.
 #pragma once
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "gpu/rates.h"
@@ -13,9 +14,14 @@ struct RatesKey {
   std::string text;  // all that the rates depend on, in one line
 };
 
-// The rates of `key`: those of this process, of the file <cache>/quern/rates/<name>, or measure(), which is kept. <cache> is
-// XDG_CACHE_HOME, or .cache in HOME. A file with another key, older than 30 days or unreadable is measured again and replaced; where
-// none can be written, the process alone keeps the rates. Any thread.
-Rates kept_rates(const RatesKey& key, const std::function<Rates()>& measure);
+// <cache>/quern/rates/<name>; <cache> is XDG_CACHE_HOME, or .cache in HOME. Empty: there is no place for a file.
+std::string rates_file(const RatesKey& key);
+
+// The rates of the file, or those that this process has measured. A file with another key, older than 30 days or unreadable has none.
+// Any thread.
+std::optional<Rates> kept_rates(const RatesKey& key);
+
+// measure(), once per process; in the file then. Where none can be written, the process alone keeps the rates. Any thread.
+Rates measured_rates(const RatesKey& key, const std::function<Rates()>& measure);
 
 }  // namespace quern::gpu

@@ -5,8 +5,16 @@
 #include "gpu/measure.h"
 #include "gpu/ops/matrices.h"
 #include "kernels/elementwise.h"
+#include "quern/failure.h"
 
 namespace quern::gpu {
+
+RatesFrom rates_from_named(const std::string& name) {
+  if (name == "kept") return RatesFrom::kept;
+  if (name == "table") return RatesFrom::table;
+  if (name == "measure") return RatesFrom::measurement;
+  fail(Code::bad_argument, "rates must be 'kept', 'table' or 'measure'; got '%s'", name.c_str());
+}
 
 static double bandwidth_of(const std::shared_ptr<Gpu>& gpu) {
   for (int64_t n = 1 << 14;; n *= 4) {
@@ -49,5 +57,6 @@ Rates measure_rates(const std::shared_ptr<Gpu>& gpu, Precision precision) {
 }
 
 bool measures_well(const Gpu& gpu) { return has_room(gpu, 1 << 28); }
+bool measures_beside(const Gpu& gpu) { return gpu.free_memory() >= uint64_t(3) << 30; }
 
 }  // namespace quern::gpu

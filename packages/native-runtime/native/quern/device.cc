@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include <algorithm>
+
 #include "quern/chain.h"
 #include "quern/failure.h"
 #include "quern/machine.h"
@@ -11,6 +13,10 @@ namespace quern {
 double Device::milliseconds() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration<double, std::milli>(now).count();
+}
+
+bool Device::has_run() const {
+  return std::ranges::any_of(runs_, [](const std::atomic<uint64_t>& runs) { return runs.load(std::memory_order_relaxed) > 0; });
 }
 
 void Device::need_wanted(const Plan& plan, const Run& run, size_t next) {

@@ -9,6 +9,7 @@
 #include <iterator>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "quern/buffer.h"
@@ -60,6 +61,8 @@ class Device {
   virtual uint64_t free_memory() const = 0;
   // Called before the device is destroyed: work in progress should end soon, with ABORTED.
   virtual void cancel() {}
+  // The file in which another process may keep measured rates now, if those of `profile` are estimates; else empty.
+  virtual std::string unmeasured_rates() { return ""; }
 
   // ---- on the driver's thread, one call at a time. Exceptions reject the promise.
 
@@ -80,6 +83,8 @@ class Device {
   // replay, and the update between them on the host.
   virtual int64_t run_chain(Plan& plan, Chain& chain, const ChainRun& run);
 
+  // Whether any op has been computed. Any thread.
+  bool has_run() const;
   // Number of times the op at `index` of op_table has been computed. Any thread.
   uint64_t runs(size_t index) const { return runs_[index].load(std::memory_order_relaxed); }
 

@@ -3,6 +3,7 @@ import { syntheticEncoderSchema, syntheticSchema, syntheticSpeechSchema } from '
 import { answerParserSchema } from '../chat/answer/answer-parser.js';
 import { encodeChatSchema, renderSchema, templateTokensSchema } from '../chat/chat-template.js';
 import { loadTemplateSchema } from '../chat/load.js';
+import { describeDevicesSchema } from '../discovery/describe-devices.js';
 import { findAllSchema, findBackendsSchema } from '../discovery/find-backends.js';
 import { embedSchema, textsSchema } from '../embedding/embedder.js';
 import { embedderSchema } from '../embedding/load-embedder.js';
@@ -42,6 +43,7 @@ export const optionSchemas = {
   PerplexityOptions: perplexitySchema,
   FindBackendsOptions: findBackendsSchema,
   FindAllOptions: findAllSchema,
+  DescribeDevicesOptions: describeDevicesSchema,
   PlanRequest: planSchema,
   EncodeOptions: encodeSchema,
   EncodeInTurnsOptions: encodeInTurnsSchema,

@@ -390,7 +390,7 @@ describe('messages', () => {
     [
       'describeDevices',
       [{ nosuch: 1 }],
-      "[describeDevices] there is no option 'nosuch': there are threads, isa, precision, backendOptions, resolveFrom, automatic (BAD_OPTION)",
+      "[describeDevices] there is no option 'nosuch': there are threads, isa, precision, backendOptions, resolveFrom, automatic, measure (BAD_OPTION)",
     ],
     [
       'model.generate',

@@ -3,8 +3,11 @@
 // fault every call in its context fails, as on hardware, and the fault's message is the error's text.
 //
 // QUERN_EMULATED_MEMORY: megabytes (4096). QUERN_EMULATED_SEED: order of threads (1). Read at each use, for tests:
-// QUERN_EMULATED_COMPUTE: capability (90). QUERN_EMULATED_PROCESSORS: of a device (1). QUERN_EMULATED_DEVICES: number (1). QUERN_EMULATED_DRIVER: version (13000).
-// QUERN_EMULATED_FAILS: a kernel whose launches fail. QUERN_EMULATED_TAKEN: megabytes that another process has (0).
+// QUERN_EMULATED_COMPUTE: capability (90). QUERN_EMULATED_PROCESSORS: of a device (1). QUERN_EMULATED_DEVICES: number (1).
+// QUERN_EMULATED_DRIVER: version (13000).
+// QUERN_EMULATED_FAILS: a kernel whose launches fail; QUERN_EMULATED_HANGS: one whose launches never end (a name, or its start and *).
+// QUERN_EMULATED_LOST: the launches after which the device is lost (0: it stays). QUERN_EMULATED_INIT: the error of cuInit (0).
+// QUERN_EMULATED_CAPTURES: 0 makes captures invalid (1). QUERN_EMULATED_TAKEN: megabytes that another process has (0).
 // QUERN_EMULATED_WAITS: a file that gets a byte whenever the host waits until a stream has no work left.
 // QUERN_EMULATED_LAUNCHES: a file that gets the name of each kernel that runs. QUERN_EMULATED_COUNTS: a file that gets the accesses of
 // each launch (counts.h).
@@ -18,7 +21,9 @@
 
 using namespace quern::gpu;
 
-EXPORT cuInit(unsigned) { return setting("QUERN_EMULATED_DEVICES", 1) == 0 ? no_device : success; }
+EXPORT cuInit(unsigned) {
+  return setting("QUERN_EMULATED_DEVICES", 1) == 0 ? no_device : Result(setting("QUERN_EMULATED_INIT", success));
+}
 EXPORT cuDriverGetVersion(int* version) { return *version = int(setting("QUERN_EMULATED_DRIVER", 13000)), success; }
 EXPORT cuDeviceGetCount(int* count) { return *count = int(setting("QUERN_EMULATED_DEVICES", 1)), success; }
 EXPORT cuDeviceGet(int* index, int ordinal) {
@@ -40,9 +45,12 @@ EXPORT cuCtxPopCurrent_v2(void** context) {
   *context = current, current = contexts_below.back();
   return contexts_below.pop_back(), success;
 }
-EXPORT cuCtxCreate_v2(void** context, unsigned, int) { return cuCtxPushCurrent_v2(*context = new Context); }
+EXPORT cuCtxCreate_v2(void** context, unsigned, int) {
+  return is_lost() ? unknown : cuCtxPushCurrent_v2(*context = new Context);
+}
 EXPORT cuCtxDestroy_v2(void* context) {
   auto* const ended = static_cast<Context*>(context);
+  for (const auto& stream : ended->streams) need_end(*stream);
   const std::lock_guard lock(device().mutex);
   for (uint8_t* const data : ended->allocations) device().memory.free(data);
   for (void* const data : ended->pinned) device().pinned.free(data);
@@ -53,6 +61,7 @@ EXPORT cuCtxDestroy_v2(void* context) {
 EXPORT cuCtxSetCurrent(void* context) { return current = static_cast<Context*>(context), success; }
 EXPORT cuDeviceTotalMem_v2(size_t* bytes, int) { return *bytes = device().memory.bytes(), success; }
 EXPORT cuMemGetInfo_v2(size_t* free, size_t* total) {
+  if (is_lost()) return unknown;
   return *free = device().free_bytes(), *total = device().memory.bytes(), success;
 }
 
@@ -68,6 +77,9 @@ static int most_shared_bytes() {
 EXPORT cuDeviceGetAttribute(int* value, int attribute, int) {
   const int compute = int(setting("QUERN_EMULATED_COMPUTE", 90));
   switch (attribute) {
+    case clock_rate: return *value = 1'980'000, success;  // this and the next two as of an H100
+    case memory_clock: return *value = 2'619'000, success;
+    case memory_width: return *value = 5120, success;
     case multiprocessors: return *value = int(setting("QUERN_EMULATED_PROCESSORS", 1)), success;
     case second_cache: return *value = 50 << 20, success;
     case compute_major: return *value = compute / 10, success;
@@ -96,6 +108,9 @@ EXPORT cuGetErrorName(Result error, const char** text) {
     case not_ready: return *text = "CUDA_ERROR_NOT_READY", success;
     case too_many_resources: return *text = "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", success;
     case launch_failed: return *text = "CUDA_ERROR_LAUNCH_FAILED", success;
+    case mismatch: return *text = "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", success;
+    case invalidated: return *text = "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", success;
+    case unknown: return *text = "CUDA_ERROR_UNKNOWN", success;
     default: return invalid_value;
   }
 }
@@ -114,6 +129,7 @@ EXPORT cuMemAlloc_v2(unsigned long long* data, size_t bytes) {
 // Waits for all work, as hardware does.
 EXPORT cuMemFree_v2(unsigned long long data) {
   if (!current) return invalid_context;
+  for (const auto& stream : current->streams) need_end(*stream);
   auto* const freed = reinterpret_cast<uint8_t*>(data);
   command([](Device&) {
     for (const auto& stream : current->streams) stream->run(stream->end());

@@ -14,11 +14,24 @@ using namespace quern::gpu;
 
 namespace {
 
-// The host waits until the stream has no work left; a byte in a file for each time.
-void wait_for_all(Stream& stream) {
-  stream.run(stream.end());
-  tell_byte("QUERN_EMULATED_WAITS");
+// The stream's commands before `end`; a byte in a file if then none is left, and the host has waited for it.
+void run_until(Stream& stream, uint64_t end) {
+  const bool all = end == stream.end();
+  stream.run(end);
+  if (all) tell_byte("QUERN_EMULATED_WAITS");
 }
+
+// What the host asks for is done when it asks again.
+Result query(Stream& stream, uint64_t end) {
+  return command([&](Device&) {
+    if (stream.done() >= end) return success;
+    if (!stream.is_asked_again()) return not_ready;
+    run_until(stream, end);
+    return stream.done() >= end ? success : not_ready;
+  });
+}
+
+void wait_for_all(Stream& stream) { run_until(stream, stream.end()); }
 
 // put(stream) adds `act`, if no capture keeps it.
 template <class F>
@@ -42,7 +55,8 @@ Result queue_late(void* stream, Command act) {
   return queue(stream, std::move(act), [](Stream& to, Command act) { to.add_late(std::move(act)); });
 }
 Result queue_and_wait(void* stream, Command act) {
-  return queue(stream, std::move(act), [](Stream& to, Command act) { to.add(std::move(act)), wait_for_all(to); });
+  const Result queued = queue(stream, std::move(act), [](Stream& to, Command act) { to.add(std::move(act)), wait_for_all(to); });
+  return need_end(*static_cast<Stream*>(stream)), queued;
 }
 
 bool is_pinned(const void* address) {
@@ -87,13 +101,13 @@ EXPORT cuStreamCreate(void** stream, unsigned) {
   return *stream = current->streams.back().get(), success;
 }
 EXPORT cuStreamQuery(void* of) {
-  const Stream& stream = *static_cast<Stream*>(of);
-  if (stream.captured) return invalid_value;
-  return command([&](Device&) { return stream.is_late() ? not_ready : success; });
+  Stream& stream = *static_cast<Stream*>(of);
+  return stream.captured ? invalid_value : query(stream, stream.end());
 }
 EXPORT cuStreamSynchronize(void* of) {
   Stream& stream = *static_cast<Stream*>(of);
   if (stream.captured) return invalid_value;
+  need_end(stream);
   return command([&](Device&) { return wait_for_all(stream), success; });
 }
 
@@ -108,14 +122,13 @@ EXPORT cuEventRecord(void* of, void* stream) {
 }
 EXPORT cuEventQuery(void* of) {
   const Event& event = *static_cast<Event*>(of);
-  return command([&](Device&) { return event.stream && event.stream->done() < event.end ? not_ready : success; });
+  return event.stream ? query(*event.stream, event.end) : success;
 }
 EXPORT cuEventSynchronize(void* of) {
   const Event& event = *static_cast<Event*>(of);
   return command([&](Device&) {
     if (!event.stream) return success;
-    if (event.end == event.stream->end()) return wait_for_all(*event.stream), success;
-    return event.stream->run(event.end), success;
+    return run_until(*event.stream, event.end), success;
   });
 }
 EXPORT cuEventElapsedTime(float* milliseconds, void* start, void* end) {
@@ -160,8 +173,10 @@ EXPORT cuLaunchKernelEx(const Config* config, const void* function, void** argum
   const auto* const args = static_cast<const uint8_t*>(arguments[0]);
   const Pointers pointers(device().memory, {args, kernel.args_bytes});
   return queue_launch(stream, [=, &kernel, args = std::vector<uint8_t>(args, args + kernel.args_bytes)] {
-    if (const char* fails = getenv("QUERN_EMULATED_FAILS"); fails && std::string(fails) == kernel.name)
-      fault("%s: a planted failure", kernel.name);
+    if (is_lost()) return;
+    if (is_named("QUERN_EMULATED_HANGS", kernel.name)) throw Hang();
+    if (is_named("QUERN_EMULATED_FAILS", kernel.name)) fault("%s: a planted failure", kernel.name);
+    device().launches++;
     pointers.need_allocated(device().memory, kernel.name);
     tell("QUERN_EMULATED_LAUNCHES", kernel.name);
     launch(kernel, int(grid_x), int(block_x), args.data(), device().seed++, shared_bytes, begin);
@@ -184,7 +199,9 @@ EXPORT cuStreamBeginCapture_v2(void* stream, int) {
 }
 EXPORT cuStreamEndCapture(void* stream, void** graph) {
   auto& captured = static_cast<Stream*>(stream)->captured;
-  return captured ? (*graph = captured.release(), success) : invalid_value;
+  if (!captured) return invalid_value;
+  if (setting("QUERN_EMULATED_CAPTURES", 1) == 0) return captured.reset(), invalidated;
+  return *graph = captured.release(), success;
 }
 EXPORT cuGraphInstantiateWithFlags(void** exec, void* graph, unsigned long long) {
   return *exec = new Graph(std::make_shared<const Commands>(*static_cast<Commands*>(graph))), success;

@@ -1,7 +1,9 @@
 // What the emulated driver's functions share: the device, and the context of the calling thread.
 #pragma once
 #include <stdlib.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -18,10 +20,20 @@ namespace quern::gpu {
 
 using Result = int;
 constexpr Result success = 0, invalid_value = 1, no_memory = 2, no_device = 100, invalid_device = 101, invalid_context = 201,
-                 not_found = 500, not_ready = 600, too_many_resources = 701, launch_failed = 719;
+                 not_found = 500, not_ready = 600, too_many_resources = 701, launch_failed = 719, mismatch = 803, invalidated = 901,
+                 unknown = 999;
 
 // CUdevice_attribute, CUfunction_attribute, CUlaunchAttributeID, CUtensorMapDataType, CUtensorMapSwizzle.
-enum DeviceAttribute { multiprocessors = 16, second_cache = 38, compute_major = 75, compute_minor = 76, shared_memory_opt_in = 97 };
+enum DeviceAttribute {
+  clock_rate = 13,    // kHz
+  multiprocessors = 16,
+  memory_clock = 36,  // kHz
+  memory_width = 37,  // bits
+  second_cache = 38,
+  compute_major = 75,
+  compute_minor = 76,
+  shared_memory_opt_in = 97
+};
 constexpr int max_dynamic_shared_bytes = 8, programmatic_stream_serialization = 6;
 constexpr int bf16 = 9, no_swizzle = 0, swizzle_128 = 3;
 
@@ -30,6 +42,7 @@ struct Device {
   PinnedMemory pinned;
   uint64_t seed = setting("QUERN_EMULATED_SEED", 1);
   std::mutex mutex;  // one command at a time
+  std::atomic<uint64_t> launches{0};
 
   std::map<const void*, unsigned> shared_bytes;  // of functions that may have more than others
   unsigned shared_bytes_of(const void* function) {
@@ -51,6 +64,18 @@ inline Device& device() {
   return device;
 }
 
+// As a device that fell off the bus: every call fails, after this number of launches since the setting was made.
+inline bool is_lost() {
+  const uint64_t most = setting("QUERN_EMULATED_LOST", 0);
+  if (most == 0) device().launches = 0;
+  return most > 0 && device().launches >= most;
+}
+
+// The host waits for all work of a stream: for ever if a kernel hangs.
+inline void need_end(const Stream& stream) {
+  while (stream.hangs()) sleep(1);
+}
+
 struct Context {
   std::string fault;  // of the launch that failed
   std::vector<std::unique_ptr<Stream>> streams;
@@ -66,6 +91,7 @@ Result command(const F& act) {
   if (!current) return invalid_context;
   Device& on = device();
   const std::lock_guard lock(on.mutex);
+  if (is_lost()) return unknown;
   if (!current->fault.empty()) return launch_failed;
   try {
     return act(on);

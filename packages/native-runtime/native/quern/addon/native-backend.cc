@@ -43,6 +43,7 @@ Napi::Function NativeBackend::define(Napi::Env env) {
                      {
                          InstanceMethod("profile", &NativeBackend::guarded<&NativeBackend::profile>),
                          InstanceMethod("ceilings", &NativeBackend::guarded<&NativeBackend::ceilings>),
+                         InstanceMethod("unmeasuredRates", &NativeBackend::guarded<&NativeBackend::unmeasured_rates>),
                          InstanceMethod("hasUnifiedMemory", &NativeBackend::guarded<&NativeBackend::has_unified_memory>),
                          InstanceMethod("freeMemory", &NativeBackend::guarded<&NativeBackend::free_memory>),
                          InstanceMethod("allocate", &NativeBackend::guarded<&NativeBackend::allocate>),
@@ -150,6 +151,11 @@ Napi::Value NativeBackend::ceilings(const Info&) {
   return submit(nullptr, [](Driver& driver, Pending& pending) {
     pending.result = [ceilings = driver.device->ceilings()](Napi::Env env) { return to_object(env, ceilings); };
   });
+}
+
+Napi::Value NativeBackend::unmeasured_rates(const Info& info) {
+  const bool rests = settler_->idle_time() >= std::chrono::seconds(1) && alive().device->has_run();
+  return Napi::String::New(info.Env(), rests ? alive().device->unmeasured_rates() : "");
 }
 
 Napi::Value NativeBackend::has_unified_memory(const Info& info) {

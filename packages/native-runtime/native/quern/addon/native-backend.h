@@ -25,6 +25,8 @@ class NativeBackend : public Napi::ObjectWrap<NativeBackend> {
   using Info = Napi::CallbackInfo;
   Napi::Value profile(const Info& info);      // () → Promise<profile>
   Napi::Value ceilings(const Info& info);     // () → Promise<ceilings>
+  // () → Device::unmeasured_rates, once the device has run and has had no work for a second; else ''
+  Napi::Value unmeasured_rates(const Info& info);
   Napi::Value has_unified_memory(const Info& info); // () → boolean
   Napi::Value free_memory(const Info& info);  // () → bytes
   Napi::Value allocate(const Info& info);     // (bytes) → id

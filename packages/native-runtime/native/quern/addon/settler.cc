@@ -56,6 +56,7 @@ void Settler::settle() {
   if (settling.empty()) return;
   const Napi::HandleScope scope(env_);
   in_flight_ -= settling.size();
+  settled_ = std::chrono::steady_clock::now();
   for (const auto& pending : settling) try {
       settle(*pending);
     } catch (const std::exception&) {
@@ -64,6 +65,11 @@ void Settler::settle() {
   settling.clear();
   spare_ = std::move(settling);
   if (in_flight_ == 0 && wake_) napi_unref_threadsafe_function(env_, wake_);
+}
+
+std::chrono::steady_clock::duration Settler::idle_time() const {
+  using Clock = std::chrono::steady_clock;
+  return in_flight_ > 0 ? Clock::duration(0) : Clock::now() - settled_;
 }
 
 void Settler::discard() { in_flight_ -= take_finished().size(); }

@@ -2,6 +2,7 @@
 #pragma once
 #include <napi.h>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -65,7 +66,8 @@ class Settler {
   void discard();
 
   Napi::Value make_error(const Failure& failure);
-  bool idle() const { return in_flight_ == 0; }
+  // Since the last settlement; 0 while something is in flight.
+  std::chrono::steady_clock::duration idle_time() const;
 
  private:
   static void on_finished(napi_env env, napi_value, void* context, void*);
@@ -76,6 +78,7 @@ class Settler {
   Napi::FunctionReference make_error_;
   napi_threadsafe_function wake_ = nullptr;
   size_t in_flight_ = 0;
+  std::chrono::steady_clock::time_point settled_ = std::chrono::steady_clock::now();
   std::mutex mutex_;
   std::vector<std::unique_ptr<Pending>> finished_;
   std::vector<std::unique_ptr<Pending>> spare_; // JavaScript thread: memory for the next list
