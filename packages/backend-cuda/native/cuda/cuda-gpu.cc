@@ -175,21 +175,21 @@ void CudaGpu::fill(uint8_t* to, uint8_t value, uint64_t bytes) {
   if (bytes == 0) return;
   enter_queue();
   behind_launch_ = false;
-  need(driver_.fill(address_of(to), value, bytes, stream_), "filling memory");
+  need_queued(driver_.fill(address_of(to), value, bytes, stream_), "filling memory");
 }
 
 void CudaGpu::copy_in(uint8_t* to, const void* from, uint64_t bytes) {
   if (bytes == 0) return;
   enter_queue();
   behind_launch_ = false;
-  need(driver_.copy_to_device(address_of(to), from, bytes, stream_), "copying to the device");
+  need_queued(driver_.copy_to_device(address_of(to), from, bytes, stream_), "copying to the device");
 }
 
 void CudaGpu::copy_out(void* to, const uint8_t* from, uint64_t bytes) {
   if (bytes == 0) return;
   enter_queue();
   behind_launch_ = false;
-  need(driver_.copy_to_host(to, address_of(from), bytes, stream_), "copying from the device");
+  need_queued(driver_.copy_to_host(to, address_of(from), bytes, stream_), "copying from the device");
 }
 
 gpu::TensorMap CudaGpu::tensor_map(const gpu::CopiedMatrix& matrix) const {

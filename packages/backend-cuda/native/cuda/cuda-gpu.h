@@ -64,6 +64,10 @@ class CudaGpu : public gpu::Gpu {
   void enter_queue();
   // As Driver::need; keeps a failure.
   void need(Result result, const char* act) const;
+  // The same for work in the queue: errors of a kernel come with later calls, so that the message names the kernels before.
+  void need_queued(Result result, const char* act) const {
+    if (result != 0) need(result, launched_.empty() ? act : text("%s after %s", act, running(launches()).c_str()).c_str());
+  }
   [[noreturn]] void fail_for_ever(const std::string& told) const;
   // Not in a forked process; not beside work that does not end: the driver's functions would wait for it.
   bool may_free() const { return getpid() == process_ && !hangs_; }

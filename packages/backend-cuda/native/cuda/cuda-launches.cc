@@ -32,7 +32,7 @@ void CudaGpu::launch_bytes(const char* name, int64_t blocks, int threads, const 
   const LaunchConfig config{unsigned(blocks),      1, 1, unsigned(threads), 1, 1, unsigned(shared_bytes), stream_,
                             depends ? &dependent : nullptr, depends};
   void* arguments[] = {const_cast<void*>(args)};
-  need(driver_.launch(&config, launched.function, arguments, nullptr), name);
+  need_queued(driver_.launch(&config, launched.function, arguments, nullptr), name);
   behind_launch_ = true;
   (captured_ ? *captured_ : launched_).push_back(own_name.c_str());
 }
@@ -79,7 +79,7 @@ void CudaGpu::launch(const gpu::GpuGraph& graph) {
   enter_queue();
   behind_launch_ = false;
   const auto& captured = static_cast<const CapturedGraph&>(graph);
-  need(driver_.graph_launch(captured.exec, stream_), "launching a graph");
+  need_queued(driver_.graph_launch(captured.exec, stream_), "launching a graph");
   launched_.insert(launched_.end(), captured.kernels.begin(), captured.kernels.end());
 }
 

@@ -90,7 +90,7 @@ int CudaGpu::mark() {
 void CudaGpu::mark_again(int mark) {
   enter_queue();
   behind_launch_ = false;
-  need(driver_.event_record(events_[size_t(mark)], stream_), "recording an event");
+  need_queued(driver_.event_record(events_[size_t(mark)], stream_), "recording an event");
   launches_before_[size_t(mark)] = launches();
 }
 

@@ -5,7 +5,8 @@
 // QUERN_EMULATED_MEMORY: megabytes (4096). QUERN_EMULATED_SEED: order of threads (1). Read at each use, for tests:
 // QUERN_EMULATED_COMPUTE: capability (90). QUERN_EMULATED_PROCESSORS: of a device (1). QUERN_EMULATED_DEVICES: number (1).
 // QUERN_EMULATED_DRIVER: version (13000).
-// QUERN_EMULATED_FAILS: a kernel whose launches fail; QUERN_EMULATED_HANGS: one whose launches never end (a name, or its start and *).
+// QUERN_EMULATED_FAILS: a kernel whose launches fail; QUERN_EMULATED_HANGS: one whose launches never end, or memset
+// (a name, or its start and *).
 // QUERN_EMULATED_LOST: the launches after which the device is lost (0: it stays). QUERN_EMULATED_INIT: the error of cuInit (0).
 // QUERN_EMULATED_CAPTURES: 0 makes captures invalid (1). QUERN_EMULATED_TAKEN: megabytes that another process has (0).
 // QUERN_EMULATED_WAITS: a file that gets a byte whenever the host waits until a stream has no work left.

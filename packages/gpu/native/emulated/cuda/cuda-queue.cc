@@ -92,7 +92,10 @@ EXPORT cuMemcpyDtoHAsync_v2(void* to, unsigned long long from, size_t bytes, voi
   return is_pinned(to) ? queue_late(stream, [=] { need_pinned(to), read(); }) : queue_and_wait(stream, read);
 }
 EXPORT cuMemsetD8Async(unsigned long long to, unsigned char value, size_t bytes, void* stream) {
-  return queue(stream, [=] { device().memory.fill(reinterpret_cast<uint8_t*>(to), value, bytes); });
+  return queue(stream, [=] {
+    if (is_named("QUERN_EMULATED_HANGS", "memset")) throw Hang();
+    device().memory.fill(reinterpret_cast<uint8_t*>(to), value, bytes);
+  });
 }
 
 EXPORT cuStreamCreate(void** stream, unsigned) {
