@@ -54,6 +54,34 @@ test('a GPU: copy bandwidth, the bf16 rate and the link; no rate of one thread',
   ]);
 });
 
+test('a GPU that nobody has measured: estimates, how to measure, and why that failed', () => {
+  const report: DeviceReport = {
+    package: '@quern/backend-cuda',
+    backend: 'cuda:0',
+    profile: {
+      kind: 'gpu',
+      name: 'NVIDIA H100',
+      isa: 'sm_90',
+      threads: 132,
+      totalMemory: 80e9,
+      estimated: true,
+      readBandwidth: 3e12,
+      flops: 53e12,
+      links: { hostToDevice: 40e9, deviceToHost: 40e9 },
+    },
+    unmeasured: 'the rates could not be measured: the kernel add did not end',
+    freeMemory: 70e9,
+    filled: {},
+    capabilities: ['graph'],
+  };
+  expect(showDevice(report).split('\n').slice(2)).toEqual([
+    '  estimated: reads 3000 GB/s; 10⁹ operations/s: f32 53000 (--measure measures)',
+    '  not measured: the rates could not be measured: the kernel add did not end',
+    '  copies, estimated: 40.0 GB/s to the device, 40.0 GB/s from it',
+    '  capabilities: graph',
+  ]);
+});
+
 test('packages that bring architectures: their names in files, or why they do not load', () => {
   const known = { name: 'olmo2', kind: 'language', own: false, package: 'quern-olmo2' } as const;
   const names = { gguf: ['olmo2'], huggingFace: ['Olmo2ForCausalLM', 'olmo2'] };

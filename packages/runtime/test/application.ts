@@ -34,7 +34,7 @@ export const onRequest = ({ quern, ...rest }: MadePackage): MadePackage => ({
  */
 export function backendPackage(
   name: string,
-  profile: { flops: number; readBandwidth: number },
+  profile: { flops: number; readBandwidth: number; estimated?: boolean },
   { ceilings, freeMemory }: { readonly ceilings?: string; readonly freeMemory?: number } = {},
 ): MadePackage {
   const source = `
@@ -46,7 +46,7 @@ export function backendPackage(
       const { threads = 1, precision = 'standard' } = options;
       const profile = { ...driver.profile, ...${JSON.stringify(profile)}, threads, precision };
       const measured = {
-        ${ceilings === undefined ? '' : `measureCeilings: async () => ${ceilings},`}
+        ${ceilings === undefined ? '' : `measureCeilings: async ({ again = false } = {}) => ${ceilings},`}
         ${freeMemory === undefined ? '' : `freeMemory: () => ${freeMemory},`}
       };
       const backend = defineBackend({ ...driver, ...measured, name: ${JSON.stringify(name)}, profile });

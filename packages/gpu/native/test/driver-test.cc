@@ -1,4 +1,5 @@
 // The emulated driver does copies of pinned memory as late as hardware may: code that does not wait gets the wrong bytes.
+#include <stdlib.h>
 #include <string.h>
 
 #include "dialect/host.h"
@@ -9,6 +10,8 @@ int cuCtxCreate_v2(void** context, unsigned flags, int device);
 int cuCtxDestroy_v2(void* context);
 int cuStreamCreate(void** stream, unsigned flags);
 int cuStreamSynchronize(void* stream);
+int cuStreamQuery(void* stream);
+int cuMemGetInfo_v2(size_t* free, size_t* total);
 int cuEventCreate(void** event, unsigned flags);
 int cuEventDestroy_v2(void* event);
 int cuEventRecord(void* event, void* stream);
@@ -151,6 +154,50 @@ void registers_are_counted() {
   check(launched(128) == 0, "as many registers as fit");
 }
 
+constexpr int not_ready = 600, unknown = 999;
+
+void a_query_is_answered_when_it_comes_again() {
+  const Session now;
+  now.put(0, 1), now.send(0);
+  check(cuStreamQuery(now.stream) == not_ready, "a copy is done when it is asked for once");
+  now.put(0, 2);
+  check(cuStreamQuery(now.stream) == 0, "a copy is not done when it is asked for again");
+  now.put(0, 3);
+  check(now.sent(0) == 2, "got %d", now.sent(0));
+}
+
+// What hangs is never freed: the functions would not return.
+void a_hang_has_no_end() {
+  const Session& now = *new Session;
+  setenv("QUERN_EMULATED_HANGS", "mems*", 1);
+  cuMemsetD8Async(now.data, 1, bytes, now.stream);
+  unsetenv("QUERN_EMULATED_HANGS");
+  cuMemsetD8Async(now.data, 2, bytes, now.stream);
+  for (int i = 0; i < 3; i++) check(cuStreamQuery(now.stream) == not_ready, "work that hangs, or what is behind it, is done");
+  const Session other;
+  check(cuStreamSynchronize(other.stream) == 0, "another context hangs too");
+}
+
+struct One {
+  Global<float> y;
+};
+KERNEL(writes_one, One) { args.y[thread_index()] = 1; }
+
+void a_lost_device_fails_all_calls() {
+  const Session now;
+  const void* function = nullptr;
+  cuModuleGetFunction(&function, nullptr, "writes_one");
+  One args{Global(reinterpret_cast<float*>(now.data))};
+  void* argument = &args;
+  const auto launched = [&] { return cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, now.stream, &argument, nullptr); };
+  size_t free = 0, total = 0;
+  setenv("QUERN_EMULATED_LOST", "2", 1);
+  check(launched() == 0 && launched() == 0, "the launches before");
+  check(launched() == unknown && cuStreamQuery(now.stream) == unknown && cuMemGetInfo_v2(&free, &total) == unknown, "calls after");
+  unsetenv("QUERN_EMULATED_LOST");
+  check(cuMemGetInfo_v2(&free, &total) == 0 && launched() == 0, "the setting has gone");
+}
+
 }  // namespace
 }  // namespace quern::gpu
 
@@ -164,5 +211,8 @@ int main() {
   freeing_waits_or_fails();
   much_shared_memory_is_asked_for();
   registers_are_counted();
+  a_query_is_answered_when_it_comes_again();
+  a_hang_has_no_end();
+  a_lost_device_fails_all_calls();
   return report("copies of the emulated driver");
 }

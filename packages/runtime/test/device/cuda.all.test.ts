@@ -44,10 +44,18 @@ describe('two GPUs', () => {
         driver: 'CUDA 13.0',
         totalMemory: 4096 * 2 ** 20,
         sharesHostMemory: false,
+        estimated: true,
+        readBandwidth: rate,
         links: { hostToDevice: rate, deviceToHost: rate },
       },
-      ceilings: { readBandwidth: rate, rates: { f32: rate, bf16: rate } },
       freeMemory: rate,
+    });
+    expect(reports[0]).not.toHaveProperty('ceilings');
+    process.env.QUERN_EMULATED_DEVICES = '2'; // of the processes that measure
+    const measured = await describeDevices({ resolveFrom: alone, measure: true });
+    delete process.env.QUERN_EMULATED_DEVICES;
+    expect(measured[1]).toMatchObject({
+      ceilings: { estimated: false, readBandwidth: rate, rates: { f32: rate, bf16: rate } },
     });
   });
 

@@ -578,6 +578,36 @@ test('describeDevices measures, reports and disposes', async () => {
     expect((await madeBy(resolveFrom, name)).map(({ disposed }) => disposed)).toEqual([true]);
 });
 
+test('describeDevices with measure: each device is measured again; a failure beside estimates is told', async () => {
+  const resolveFrom = makeApplication({
+    'as-kept': backendPackage(
+      'as-kept',
+      { flops: 1e12, readBandwidth: 1e9 },
+      { ceilings: '({ readBandwidth: 2e9, rates: { f32: again ? 4e12 : 3e12 } })' },
+    ),
+    estimating: backendPackage(
+      'estimating',
+      { flops: 1e9, readBandwidth: 1e9, estimated: true },
+      { ceilings: 'Promise.reject(new Error("it is too hot"))' },
+    ),
+  });
+  const [kept, estimating] = await describeDevices({ resolveFrom });
+  expect(kept).toMatchObject({ backend: 'as-kept', ceilings: { rates: { f32: 3e12 } } });
+  expect(estimating).toMatchObject({ backend: 'estimating', profile: { estimated: true } });
+  expect(estimating).not.toHaveProperty('ceilings');
+  expect(estimating).not.toHaveProperty('unmeasured');
+  expect(await describeDevices({ resolveFrom, measure: true })).toMatchObject([
+    { backend: 'as-kept', ceilings: { rates: { f32: 4e12 } } },
+    {
+      backend: 'estimating',
+      profile: { estimated: true },
+      unmeasured: "[measureCeilings] the driver 'estimating' failed: it is too hot",
+    },
+  ]);
+  for (const name of ['as-kept', 'estimating'])
+    expect((await madeBy(resolveFrom, name)).every(({ disposed }) => disposed)).toBe(true);
+});
+
 describe('a package with several devices', () => {
   const twoDevices = (nameOf = (index: string) => `'twin:' + ${index}`, names = ['Left', 'Right']) => ({
     quern: { backend: './index.mjs' },
