@@ -94,17 +94,18 @@ function measureAlone(addon: Addon, options: NativeOptions, file: string): void 
 
 /**
  * Measures once, for later processes, when the device has run and then had no work for a second. Keeps neither the event
- * loop nor the process.
+ * loop nor the process nor the device.
  * @returns ends the waiting
  */
 export function measureWhenIdle(addon: Addon, native: NativeBackend, options: NativeOptions): () => void {
+  const device = new WeakRef(native);
   const stop = () => clearInterval(timer);
   const timer = setInterval(() => {
     try {
-      const file = native.unmeasuredRates();
-      if (!file) return;
+      const file = device.deref()?.unmeasuredRates();
+      if (file === '') return;
       stop();
-      measureAlone(addon, options, file);
+      if (file !== undefined) measureAlone(addon, options, file);
     } catch {
       stop(); // disposed, failed, or no permission for child processes
     }

@@ -1,5 +1,7 @@
 // CudaGpu: marks, and waits that have an end.
+#if defined(__linux__)
 #include <sys/prctl.h>
+#endif
 
 #include <algorithm>
 #include <chrono>
@@ -18,8 +20,15 @@ using Clock = std::chrono::steady_clock;
 // Sleeps of this thread are as short as they are asked for: usually Linux adds up to 50 µs.
 class ExactSleeps {
  public:
-  ExactSleeps() { prctl(PR_SET_TIMERSLACK, 1000UL); }
-  ~ExactSleeps() { prctl(PR_SET_TIMERSLACK, 0UL); }
+  ExactSleeps() { allow(1000); }
+  ~ExactSleeps() { allow(0); } // the usual slack
+
+ private:
+  static void allow([[maybe_unused]] unsigned long nanoseconds) {
+#if defined(__linux__)
+    prctl(PR_SET_TIMERSLACK, nanoseconds);
+#endif
+  }
 };
 
 // Polls `ended` until true, or until `seconds` have passed; returns the last value. Between polls it sleeps for a 64th of the time so
