@@ -9,7 +9,7 @@ test('inspect prints the plan that run would make, and --json gives it', async (
   for (const line of [
     /^ {2}plan: context 512, cache f16, [\d.]+ [GM]B free$/m,
     /^ {4}layers 0-4 on cpu, precision standard: weights 2\.5 MB, cache 0\.7 MB, activations [\d.]+ MB$/m,
-    /^ {4}planned by measured rates: prefill [\d.]+, decode [\d.]+ tokens\/s$/m,
+    /^ {4}planned by the devices' rates: prefill [\d.]+, decode [\d.]+ tokens\/s$/m,
     /^ {4}'cpu' \(.*threads?\): the (only backend that loads|fastest by measurement that fits)$/m,
     /^ {4}context 512: all that the model was trained for$/m,
   ])

@@ -60,15 +60,15 @@ test('the ceilings of another process, with the options of this one', async () =
 });
 
 test.each([
-  ['crash', 'process.abort();', 'DEVICE_FAILED', /^the rates could not be measured.*ended by SIGABRT/],
-  ['end', 'process.exit(3);', 'DEVICE_FAILED', /the process that measured ended with 3; estimates stay/],
+  ['a crash', 'process.abort();', 'DEVICE_FAILED', /^the rates could not be measured.*ended by SIGABRT/],
+  ['an exit', 'process.exit(3);', 'DEVICE_FAILED', /the process that measured ended with 3; estimates stay/],
   [
-    'refusal',
+    'a refusal',
     "throw this.makeError('OUT_OF_MEMORY', 'there is no room');",
     'OUT_OF_MEMORY',
     /^the rates could not be measured: there is no room$/,
   ],
-])('a %s leaves this process alone', async (name, script, code, message) => {
+])('%s in the child leaves this process alone', async (name, script, code, message) => {
   const measured = measureRates(addonOf(name, script), {});
   await expect(measured).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
 });

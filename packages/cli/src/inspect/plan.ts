@@ -67,6 +67,6 @@ export function* planLines(planned: Planned): Generator<string> {
   for (const { backend, firstLayer, endLayer, precision, memory: part } of ranges)
     yield `  ${showLayers(firstLayer, endLayer - 1)} on ${backend}${showPrecision(precision)}: weights ${show(part.weights)}, cache ${show(part.cache)}, activations ${show(part.activations)}`;
   const { prefillTokensPerSecond: prefill, decodeTokensPerSecond: decode } = estimate;
-  yield `  planned by measured rates: prefill ${figure(prefill)}, decode ${figure(decode)} tokens/s`;
+  yield `  planned by the devices' rates: prefill ${figure(prefill)}, decode ${figure(decode)} tokens/s`;
   for (const reason of reasons) yield `  ${reason}`;
 }

@@ -19,7 +19,7 @@ using Commands = std::vector<Command>;
 struct Hang {};
 
 // Commands in order. They run at once, until one copies pinned memory: this one and all behind it run when somebody waits for
-// them, as late as on hardware. Memory that is written or read too early then has the wrong bytes.
+// them or asks for them again, as late as on hardware. Memory that is written or read too early then has the wrong bytes.
 class Stream {
  public:
   std::unique_ptr<Commands> captured;  // while it is captured

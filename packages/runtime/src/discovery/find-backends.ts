@@ -110,7 +110,7 @@ const ofRegistered = (registered: RegisteredBackend): KnownBackend => ({
   ...(registered.devices && { devices: () => registered.devices!() }),
 });
 
-/** Best first: by measured FLOP rate, then by measured bandwidth. Failed candidates are last. */
+/** Best first: by FLOP rate, then by bandwidth. Failed candidates are last. */
 function rank(a: BackendCandidate, b: BackendCandidate): number {
   if (!a.backend || !b.backend) return Number(!a.backend) - Number(!b.backend);
   const [p, q] = [a.backend.profile, b.backend.profile];

@@ -28,7 +28,7 @@ export interface LoadOptions {
   readonly backend?: BackendChoice | readonly BackendChoice[] | undefined;
   /**
    * The layers of each backend, in the order of the backends: '0-11,12-27'. Default: the split with the least time per
-   * token by the measured rates.
+   * token by the devices' rates.
    */
   readonly split?: string | undefined;
   /** Threads of the backend. Default: the backend chooses. An instance has its threads from its `createBackend`. */
@@ -174,7 +174,7 @@ export const loadSchema = {
   split: {
     ...rules.text,
     about: "the layers of each backend, in the order of the backends: '0-11,12-27'",
-    absent: 'the split with the least time per token by the measured rates',
+    absent: "the split with the least time per token by the devices' rates",
   },
   threads: findBackendsSchema.threads,
   precision: findBackendsSchema.precision,

@@ -9,7 +9,7 @@ export interface PlacedLayers extends LayerRange {
 
 /**
  * Seconds of a device per decoded token, for its layers: max(bytes of active weights / bandwidth, 2 · active elements /
- * rate). All rates are measured: `rowFlops` for weights in blocks, `flops` for dense weights.
+ * rate). Rates of the profile: `rowFlops` for weights in blocks, `flops` for dense weights.
  */
 export function decodeSeconds({ device, from, to }: PlacedLayers): number {
   const { readBandwidth, flops, rowFlops = flops } = device.profile;
@@ -19,7 +19,7 @@ export function decodeSeconds({ device, from, to }: PlacedLayers): number {
 }
 
 /**
- * Seconds per prompt token: two operations per active element of the layers, at the measured rate of many rows:
+ * Seconds per prompt token: two operations per active element of the layers, at the rate of many rows:
  * `promptFlops` for weights in blocks, `flops` for dense weights. Reading weights is shared by all rows and not counted.
  */
 function prefillSeconds({ device, from, to }: PlacedLayers): number {

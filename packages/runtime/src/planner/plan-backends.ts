@@ -262,7 +262,7 @@ function planNamed(
       'BAD_OPTION',
       `${devices.length} backends are named (${showNames(devices)}), but the model has ${layers} layers: name ${layers} at most`,
     );
-  const why = `split over ${showNames(devices)}, as asked, so that a token takes the least time by the measured rates`;
+  const why = `split over ${showNames(devices)}, as asked, so that a token takes the least time by the devices' rates`;
   const plan = planSplit(model, devices, request, why);
   if (!plan) throw new RuntimeError('MODEL_TOO_LARGE', notTogether(model, devices, request));
   if (!isTooShort(plan, request)) return plan;
