@@ -84,6 +84,16 @@ describe('a device that hangs', () => {
       expect(await normalised(fresh, [1, 0])).toEqual([1, 0]);
     }));
 
+  test('before an output that pinned memory has no room for', () =>
+    withSettings({ ...soon, ...hangs }, async () => {
+      const backend = await createBackend();
+      const large = new Array<number>(1_100_000).fill(1);
+      await expect(normalised(backend, large)).rejects.toThrow(
+        /the kernel l2_normalise did not end on cuda:0/,
+      );
+      backend.dispose();
+    }));
+
   test('in a graph: all kernels of the graph are named', () =>
     withSettings(soon, async () => {
       const backend = await createBackend();
