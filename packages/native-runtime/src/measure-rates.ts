@@ -64,7 +64,8 @@ export async function measureRates(
       { cause },
     );
   });
-  const { ceilings, error }: Printed = JSON.parse((await ended).stdout);
+  const last = (await ended).stdout.trim().split('\n').at(-1); // a driver may print before
+  const { ceilings, error }: Printed = JSON.parse(last || '{}');
   if (error) throw new BackendError(error.code, `the rates could not be measured: ${error.message}`);
   return ceilings;
 }

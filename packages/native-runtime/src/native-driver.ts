@@ -133,10 +133,10 @@ export async function nativeDriver(addon: Addon, spec: NativeDriverSpec): Promis
     native.dispose();
     throw error;
   });
-  const inChild = ceilings === 'child';
+  const inChild = ceilings === 'child' && options.rates !== 'table';
   const stopMeasuring = inChild && profile.estimated ? measureWhenIdle(addon, native, options) : undefined;
   const measureCeilings = async ({ again = false } = {}) => {
-    if (!inChild || options.rates === 'table' || !(again || profile.estimated)) return native.ceilings();
+    if (!inChild || !(again || profile.estimated)) return native.ceilings();
     return (await measureRates(addon, options)) ?? native.ceilings();
   };
   return {

@@ -19,9 +19,13 @@ static const char* advice_for(Result started) {
   switch (started) {
     case 34: return "this libcuda.so.1 is the stub of a toolkit: take its folder out of LD_LIBRARY_PATH";
     case 802: return "a service of this machine does not run yet, such as nvidia-fabricmanager; start it, or wait";
-    case 803: return "libcuda.so.1 and the driver's kernel module have different versions: restart the machine after an update, and let a container take the host's files (docker run --gpus all)";
+    case 803:
+      return "libcuda.so.1 and the driver's kernel module have different versions: restart the machine after an update, and let a "
+             "container take the host's files (docker run --gpus all)";
     case 804: return "this libcuda.so.1 is of a compatibility package that does not serve this GPU: take its folder out of LD_LIBRARY_PATH";
-    default: return "do the files /dev/nvidia* exist, and may this process open them? Start a container with its GPUs (docker run --gpus all); nvidia-smi says more";
+    default:
+      return "do the files /dev/nvidia* exist, and may this process open them? Start a container with its GPUs (docker run --gpus all); "
+             "nvidia-smi says more";
   }
 }
 

@@ -32,7 +32,8 @@ class InFlight {
 }  // namespace
 
 GpuDevice::GpuDevice(std::shared_ptr<Gpu> gpu, Precision precision, RatesFrom rates_from)
-    : gpu_(std::move(gpu)), precision_(precision), rates_from_(rates_from), fault_(gpu_, 2 * sizeof(int32_t)), scratch_(gpu_), back_(gpu_), chain_memory_(gpu_) {}
+    : gpu_(std::move(gpu)), precision_(precision), rates_from_(rates_from), fault_(gpu_, 2 * sizeof(int32_t)), scratch_(gpu_),
+      back_(gpu_), chain_memory_(gpu_) {}
 
 std::shared_ptr<const Buffer> GpuDevice::allocate(uint64_t bytes) {
   auto buffer = std::make_shared<const GpuBuffer>(gpu_, bytes);
