@@ -42,8 +42,8 @@ enum Attribute : int {
 enum FunctionAttribute : int { max_dynamic_shared_bytes = 8 };
 
 // A waiting thread sleeps; the default stream and others do not wait for each other; memory may be allocated during a capture.
-constexpr unsigned context_blocks = 4, event_blocks = 1, stream_non_blocking = 1; // CU_CTX_SCHED_BLOCKING_SYNC, CU_EVENT_…, CU_STREAM_…
-constexpr int capture_relaxed = 2;                                                // CU_STREAM_CAPTURE_MODE_RELAXED
+constexpr unsigned context_blocks = 4, stream_non_blocking = 1; // CU_CTX_SCHED_BLOCKING_SYNC, CU_STREAM_NON_BLOCKING
+constexpr int capture_relaxed = 2;                              // CU_STREAM_CAPTURE_MODE_RELAXED
 constexpr int programmatic_stream_serialization = 6;                              // CUlaunchAttributeID
 constexpr int tensor_bf16 = 9, swizzle_of_128_bytes = 3, promotion_to_128_bytes = 2; // CUtensorMapDataType, …Swizzle, …L2promotion
 

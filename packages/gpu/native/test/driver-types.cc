@@ -148,6 +148,9 @@ static_assert(sizeof(quern::gpu::TensorMap) == sizeof(CUtensorMap) && alignof(qu
 // Numbers.
 #define SAME(ours, theirs) static_assert(int(ours) == int(theirs), #theirs);
 #define SAME_ATTRIBUTES(place)                                                                             \
+  SAME(place::clock_rate, CU_DEVICE_ATTRIBUTE_CLOCK_RATE)                                                  \
+  SAME(place::memory_clock, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)                                         \
+  SAME(place::memory_width, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)                                   \
   SAME(place::multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)                                   \
   SAME(place::second_cache, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)                                             \
   SAME(place::compute_major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)                                 \
@@ -165,7 +168,6 @@ SAME(Driver::not_found, CUDA_ERROR_NOT_FOUND)
 SAME(Driver::too_many_resources, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES)
 SAME(Driver::not_supported, CUDA_ERROR_NOT_SUPPORTED)
 SAME(quern::cuda::context_blocks, CU_CTX_SCHED_BLOCKING_SYNC)
-SAME(quern::cuda::event_blocks, CU_EVENT_BLOCKING_SYNC)
 SAME(quern::cuda::stream_non_blocking, CU_STREAM_NON_BLOCKING)
 SAME(quern::cuda::capture_relaxed, CU_STREAM_CAPTURE_MODE_RELAXED)
 SAME(quern::cuda::programmatic_stream_serialization, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
@@ -182,6 +184,9 @@ SAME(quern::gpu::not_found, CUDA_ERROR_NOT_FOUND)
 SAME(quern::gpu::not_ready, CUDA_ERROR_NOT_READY)
 SAME(quern::gpu::too_many_resources, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES)
 SAME(quern::gpu::launch_failed, CUDA_ERROR_LAUNCH_FAILED)
+SAME(quern::gpu::mismatch, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH)
+SAME(quern::gpu::invalidated, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED)
+SAME(quern::gpu::unknown, CUDA_ERROR_UNKNOWN)
 SAME(quern::gpu::programmatic_stream_serialization, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
 SAME(quern::gpu::bf16, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16)
 SAME(quern::gpu::no_swizzle, CU_TENSOR_MAP_SWIZZLE_NONE)
