@@ -1,15 +1,18 @@
 // Prepares gpu-kit/: all that tools/gpu/run.sh needs on a machine with a GPU and without a network, Node included.
-//   node tools/gpu/bring.mjs [--arch 90a,100] [--to gpu-kit] [--emulated] [--metal]
+//   node tools/gpu/bring.mjs [--arch 90a,100] [--to gpu-kit] [--gzip] [--emulated] [--metal]
+// Packs with xz (or python3's lzma), which run.sh unpacks by either; --gzip: for a machine with neither. Prints what travels, and both calls.
 // Needs: npm run build, and nvcc. --emulated: an emulated GPU in place of the kernels, for a rehearsal without nvcc. --metal: for
 // tools/gpu/mac.mjs on this machine; without Node and nvcc.
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import {
   chmodSync,
+  closeSync,
   copyFileSync,
   cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -17,21 +20,23 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, relative, resolve } from 'node:path';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { gzipSync } from 'node:zlib';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const { values: flags } = parseArgs({
   options: {
     arch: { type: 'string', default: '90a' },
     to: { type: 'string' },
+    gzip: { type: 'boolean' },
     emulated: { type: 'boolean' },
     metal: { type: 'boolean' },
   },
 });
-const kit = resolve(flags.to ?? join(root, 'gpu-kit'));
+const to = resolve(flags.to ?? join(root, 'gpu-kit'));
+/** Where the kit is put together: on a Mac it stays as it is. */
+const kit = flags.metal ? to : mkdtempSync(join(tmpdir(), 'quern-kit-'));
 const gpu = flags.metal ? 'metal' : 'cuda';
 const backend = join(root, `packages/backend-${gpu}`);
 
@@ -148,15 +153,12 @@ function bringProbe() {
   );
 }
 
-/** This Node without its symbols, compressed. */
+/** This Node without its symbols. */
 function bringNode() {
-  const folder = mkdtempSync(join(tmpdir(), 'quern-kit-'));
-  const node = join(folder, 'node');
+  const node = join(kit, 'node');
   copyFileSync(process.execPath, node);
   chmodSync(node, 0o755);
   if (has('strip')) run('strip', node);
-  writeFileSync(join(kit, 'node.gz'), gzipSync(readFileSync(node), { level: flags.emulated ? 1 : 9 }));
-  rmSync(folder, { recursive: true });
 }
 
 /** That node and the addon need of their compiler, by their names for the linker. */
@@ -214,6 +216,9 @@ const filesIn = (folder) =>
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath ?? entry.path, entry.name));
 
+const mebibytes = (bytes) => (bytes / 2 ** 20).toFixed(1);
+const bytesIn = (files) => files.reduce((sum, file) => sum + statSync(file).size, 0);
+
 function showSizes() {
   const sizes = new Map();
   for (const file of filesIn(kit)) {
@@ -228,10 +233,52 @@ function showSizes() {
   }
   const total = [...sizes.values()].reduce((sum, size) => sum + size, 0);
   for (const [part, size] of [...sizes, ['all', total]].sort(([, a], [, b]) => b - a))
-    console.log(`${(size / 2 ** 20).toFixed(1).padStart(7)} MiB  ${part}`);
-  console.log(
-    `${relative(process.cwd(), kit) || '.'} is ready: ${flags.metal ? 'node tools/gpu/mac.mjs' : 'sh tools/gpu/run.sh'} check`,
-  );
+    console.log(`${mebibytes(size).padStart(7)} MiB  ${part}`);
+}
+
+/** A filter that packs: xz, or python3's lzma. A rehearsal packs fast. */
+function packer() {
+  const level = flags.emulated ? 0 : 9;
+  if (!flags.gzip && has('xz')) return { suffix: 'xz', command: ['xz', `-${level}`, '-T2', '-c'] };
+  if (!flags.gzip && has('python3')) {
+    const script = `import lzma, sys; sys.stdout.buffer.write(lzma.compress(sys.stdin.buffer.read(), preset=${level}))`;
+    return { suffix: 'xz', command: ['python3', '-c', script] };
+  }
+  return { suffix: 'gz', command: ['gzip', `-${Math.max(1, level)}`, '-c'] };
+}
+
+/** The kit as one file, and what it is of. */
+function pack() {
+  const { suffix, command } = packer();
+  const [program, ...args] = command;
+  rmSync(to, { recursive: true, force: true });
+  mkdirSync(to, { recursive: true });
+  const path = join(to, `kit.tar.${suffix}`);
+  const tar = join(dirname(kit), `${basename(kit)}.tar`);
+  run('tar', '-cf', tar, '-C', kit, '.');
+  const [input, output] = [openSync(tar, 'r'), openSync(path, 'w')];
+  const { status } = spawnSync(program, args, { stdio: [input, output, 'inherit'] });
+  for (const file of [input, output]) closeSync(file);
+  copyFileSync(join(kit, 'kit.json'), join(to, 'kit.json'));
+  for (const used of [kit, tar]) rmSync(used, { recursive: true });
+  if (status !== 0) stop(`${program} could not pack ${path}`);
+}
+
+/** What a tree may have to travel, with a margin for the machinery that takes it. */
+const mostBytes = 63 * 2 ** 20;
+
+/** What travels, and the commands there. */
+function showCalls() {
+  const tracked = run('git', '-C', root, 'ls-files', '-z').toString().split('\0').filter(Boolean);
+  const others = run('git', '-C', root, 'ls-files', '-z', '--others', '--exclude-standard');
+  const files = [...tracked, ...others.toString().split('\0').filter(Boolean)].map((path) => join(root, path));
+  const [ofTree, ofKit] = [bytesIn(files.filter(existsSync)), bytesIn(filesIn(to))];
+  const folder = relative(process.cwd(), to) || '.';
+  console.log(`travels: ${mebibytes(ofTree)} MiB of files that git does not ignore, and ${folder}/, which it ignores and must be named: ${mebibytes(ofKit)} MiB; ${mebibytes(ofTree + ofKit)} MiB together`);
+  console.log('on the machine with the GPU, two commands, each in the tree:');
+  console.log('  sh tools/gpu/run.sh first        # limit 210 s: whether all is right; mend what is not');
+  console.log('  sh tools/gpu/run.sh figures      # limit 470 s: speed; with the switches that `first` found, if any');
+  if (ofTree + ofKit > mostBytes) stop(`${mebibytes(ofTree + ofKit)} MiB are more than the ${mebibytes(mostBytes)} MiB that may travel: bring fewer architectures, or ignore files`);
 }
 
 if (!flags.emulated && !flags.metal && !has('nvcc'))
@@ -250,3 +297,8 @@ if (!flags.metal) {
 bringGoldens();
 writeFacts();
 showSizes();
+if (flags.metal) console.log(`${relative(process.cwd(), kit) || '.'} is ready: node tools/gpu/mac.mjs check`);
+else {
+  pack();
+  showCalls();
+}

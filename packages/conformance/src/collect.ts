@@ -12,7 +12,8 @@ export function collect(lab: Lab, { only }: ConformanceOptions): readonly Case[]
     .filter(
       ({ name }) =>
         only?.cases === undefined || new RegExp(only.cases, only.cases.flags.replace(/[gy]/g, '')).test(name),
-    );
+    )
+    .filter(({ suite }, place) => only?.takes?.(place, suite) ?? true);
   if (cases.length === 0) throw new ConformanceError('NO_CASES', nothingLeft(lab, only));
   return cases;
 }
@@ -20,5 +21,6 @@ export function collect(lab: Lab, { only }: ConformanceOptions): readonly Case[]
 function nothingLeft({ driver }: Lab, only: ConformanceOptions['only']): string {
   const suites = only?.suites ? `suites ${only.suites.join(', ') || '(none)'}` : 'all suites';
   const cases = only?.cases ? `, cases like ${only.cases}` : '';
-  return `no case to run on driver '${driver.name}': ${suites}${cases}. The suite of a capability has cases only if the driver declares it`;
+  const taken = only?.takes ? ', those that `takes` takes' : '';
+  return `no case to run on driver '${driver.name}': ${suites}${cases}${taken}. The suite of a capability has cases only if the driver declares it`;
 }

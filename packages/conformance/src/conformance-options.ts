@@ -10,6 +10,18 @@ export interface Codec {
   decode(bytes: Uint8Array, count: number): Float32Array;
 }
 
+/** A part of the kit. */
+export interface Selection {
+  readonly suites?: readonly string[];
+  /** Cases with matching names. */
+  readonly cases?: RegExp;
+  /**
+   * Of the cases selected by `suites` and `cases`, those for which it returns true. `place` counts them from 0 on: lets
+   * several processes share a run, or a run go on behind a crash.
+   */
+  readonly takes?: (place: number, suite: string) => boolean;
+}
+
 export interface ConformanceOptions {
   /** Makes a new driver at each call; the kit disposes it. */
   readonly createDriver: () => Driver | Promise<Driver>;
@@ -17,12 +29,14 @@ export interface ConformanceOptions {
   readonly createGroup?: ((worldSize: number) => readonly Driver[] | Promise<readonly Driver[]>) | undefined;
   /** Required for every format in the driver's `quantGguf`. */
   readonly codecs?: readonly Codec[] | undefined;
-  /** Runs a part of the kit: these suites, and in them the cases with matching names. */
-  readonly only?: { readonly suites?: readonly string[]; readonly cases?: RegExp } | undefined;
+  /** Runs a part of the kit. */
+  readonly only?: Selection | undefined;
   /** Seed of the generated shapes and plans: a whole number, default 0. */
   readonly seed?: number | undefined;
   /** A number of bytes that the device can certainly not allocate; default 2^50. */
   readonly memoryLimitProbe?: number | undefined;
+  /** Called before each case. */
+  readonly onCase?: ((one: Pick<Result, 'suite' | 'name'>) => void) | undefined;
   /** Called after each case. */
   readonly onResult?: ((result: Result) => void) | undefined;
 }

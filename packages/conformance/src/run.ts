@@ -39,6 +39,7 @@ export async function runConformance(options: ConformanceOptions): Promise<Repor
   try {
     const results: Result[] = [];
     for (const one of collect(lab, options)) {
+      options.onCase?.({ suite: one.suite, name: one.name });
       const result = await runOne(one, lab);
       results.push(result);
       options.onResult?.(result);

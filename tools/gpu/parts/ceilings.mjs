@@ -1,23 +1,41 @@
-// What the device can do at most: copies, bf16 products, the link to the host, launches.
+// What the device can do at most: copies, reads, bf16 products, the link to the host, launches. `node ceilings.mjs probe`: by the probe alone.
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { withDevice } from './device.mjs';
-import { kit, machineOf, outputOf, readResults, small, writeResults } from './setting.mjs';
+import { errorText, lastLines, runProgram, runScript } from './processes.mjs';
+import { kit, machineOf, readResults, saveUnfinished, secondsLeft, small, writeResults } from './setting.mjs';
 import { secondsOfOp } from './timing.mjs';
+import { runTorch } from './torch.mjs';
 import { loadCopies } from './weights.mjs';
 
-const parsed = (text) => (text === undefined ? null : JSON.parse(text.split('\n').at(-1)));
-
 /** A program that hangs must not take the time of the parts. */
-const timeout = 120_000;
+const mostSeconds = 30;
+const seconds = () => Math.max(1, Math.min(mostSeconds, secondsLeft()));
 
-/** probe.cu: without Quern. run.sh tells its path. */
-const { QUERN_GPU_PROBE: probe } = process.env;
-const ofProbe = () => (probe ? parsed(outputOf(probe, [], { timeout })) : null);
+const problems = [];
+
+/** probe.cu: without Quern. A kit for the emulated device has none. */
+async function ofProbe() {
+  const path = join(kit, 'probe');
+  if (!existsSync(path)) return null;
+  let found = null;
+  const onFound = (one) => {
+    found = { ...found, ...one };
+  };
+  const { ended, text } = await runProgram(path, [], { seconds: seconds(), onFound });
+  if (ended) problems.push(`probe: ${ended}; ${lastLines(text)}`);
+  return found;
+}
 
 /** PyTorch's copy and matrix product, where there is one. */
-const ofTorch = () =>
-  parsed(outputOf('python3', [join(kit, 'parts/ceilings.py'), ...(small ? ['--small'] : [])], { timeout }));
+async function ofTorch() {
+  const known = readResults('torch')?.torch;
+  if (known) return known;
+  const { torch, message } = await runTorch(seconds(), ['--ceilings']);
+  if (message) console.log(`PyTorch: ${message}`);
+  return torch ?? null;
+}
 
 /** Bytes per second of `add`, which reads two arrays and writes one. */
 async function ownCopy(backend) {
@@ -60,62 +78,85 @@ const ownLaunch = (backend) =>
     op: (_, x) => backend.scale(x, 2),
   });
 
-async function ofBackend(backend) {
-  return {
-    copyBandwidth: await ownCopy(backend),
-    bf16Rate: await ownProducts(backend),
-    devicesBf16Rate: (await backend.measureCeilings()).rates.bf16,
-    upload: await ownUpload(backend),
-    launchSeconds: await ownLaunch(backend),
-  };
-}
+/** [name, measurement], the riskiest last. */
+const ofBackend = [
+  ['launchSeconds', ownLaunch],
+  ['copyBandwidth', ownCopy],
+  ['upload', ownUpload],
+  ['bf16Rate', ownProducts],
+  ['devicesBf16Rate', async (backend) => (await backend.measureCeilings()).rates.bf16],
+];
 
-/** The largest of several measurements, { by: value or undefined }, and whose it is. */
+/** The largest of several measurements, { by: value or undefined }, and whose it is. NaN where there is none. */
 function best(all) {
-  const [by, value] = Object.entries(all)
-    .filter(([, value]) => value > 0)
-    .sort(([, a], [, b]) => b - a)[0];
+  const found = Object.entries(all).filter(([, value]) => value > 0);
+  const [by, value] = found.sort(([, a], [, b]) => b - a)[0] ?? ['nothing', Number.NaN];
   return { value, by };
 }
 
-const bestCopy = ({ probe, torch, quern }) =>
-  best({ probe: probe?.copyBandwidth, torch: torch?.copyBandwidth, quern: quern.copyBandwidth });
-
 /** The probe's products are mma.sync: on Hopper about 63 % of what wgmma reaches. */
-const bestBf16 = ({ probe, torch, quern }) =>
-  best({
+const ceilingsIn = ({ probe, torch, quern }) => ({
+  copyBandwidth: best({
+    probe: probe?.copyBandwidth,
+    torch: torch?.copyBandwidth,
+    quern: quern?.copyBandwidth,
+  }),
+  bf16Rate: best({
     'probe, mma.sync': probe?.mmaSyncRate,
     torch: torch?.bf16Rate,
-    'quern, linear': quern.bf16Rate,
-    'quern devices': quern.devicesBf16Rate,
-  });
+    'quern, linear': quern?.bf16Rate,
+    'quern devices': quern?.devicesBf16Rate,
+  }),
+  probe,
+  torch,
+  quern,
+});
 
+/** Each is saved as it is found; what `ceilings.mjs probe` found before is taken. */
 async function measureCeilings(backend) {
-  const all = { probe: ofProbe(), torch: ofTorch(), quern: await ofBackend(backend) };
-  const ceilings = { copyBandwidth: bestCopy(all), bf16Rate: bestBf16(all), ...all };
-  writeResults('ceilings', { machine: machineOf(backend), ceilings });
-  return ceilings;
+  const all = { probe: readResults('ceilings')?.ceilings.probe ?? (await ofProbe()), torch: null, quern: null };
+  const saved = () => ({ machine: backend && machineOf(backend), ceilings: ceilingsIn(all), problems });
+  saveUnfinished('ceilings', saved());
+  if (backend) {
+    all.torch = await ofTorch();
+    all.quern = {};
+    for (const [name, act] of ofBackend) {
+      saveUnfinished('ceilings', saved());
+      try {
+        all.quern[name] = await act(backend);
+      } catch (error) {
+        problems.push(`ceilings, ${name}: ${errorText(error)}`);
+      }
+    }
+  }
+  writeResults('ceilings', saved());
+  return saved().ceilings;
 }
 
 const tera = (value) => `${(value / 1e12).toPrecision(3)} T`;
 
-/** What the part `ceilings` left, or a measurement. */
-export const ceilingsOf = async (backend) =>
-  readResults('ceilings')?.ceilings ?? (await measureCeilings(backend));
+const isWhole = (results) => results?.ceilings.quern && !results.unfinished;
 
-export function showCeilings({ copyBandwidth, bf16Rate, probe, torch, quern }) {
-  console.log(`copy bandwidth   ${tera(copyBandwidth.value)}B/s (${copyBandwidth.by})`);
-  console.log(`bf16 products    ${tera(bf16Rate.value)}FLOP/s (${bf16Rate.by})`);
-  console.log(
-    `quern            add ${tera(quern.copyBandwidth)}B/s, linear bf16 ${tera(quern.bf16Rate)}FLOP/s, quern devices ${tera(quern.devicesBf16Rate)}FLOP/s, upload ${(quern.upload / 1e9).toFixed(2)} GB/s, ${(1e6 * quern.launchSeconds).toFixed(2)} µs a small op`,
-  );
-  if (torch) console.log(`torch            matmul bf16 ${tera(torch.bf16Rate)}FLOP/s`);
-  if (probe) console.log(`probe            mma.sync bf16 ${tera(probe.mmaSyncRate)}FLOP/s`);
-  if (probe)
-    console.log(
-      `link, launches   to the device ${(probe.hostToDevice / 1e9).toFixed(1)} GB/s, back ${(probe.deviceToHost / 1e9).toFixed(1)} GB/s; ${(1e6 * probe.launchSeconds).toFixed(2)} µs a launch, ${(1e6 * probe.graphLaunchSeconds).toFixed(2)} µs in a graph`,
-    );
+/** What the part `ceilings` left or finds now, in a process of its own; with the machine. */
+export async function ceilingsOf(seconds) {
+  if (!isWhole(readResults('ceilings'))) {
+    const { ended, text } = await runScript(fileURLToPath(import.meta.url), [], { seconds });
+    if (ended) console.log(`ceilings: ${ended}; ${lastLines(text)}`);
+  }
+  const { machine, ceilings } = readResults('ceilings') ?? { ceilings: ceilingsIn({}) };
+  showCeilings(ceilings);
+  return { machine, ceilings };
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url))
-  await withDevice(false, async (backend) => showCeilings(await measureCeilings(backend)));
+function showCeilings({ copyBandwidth, bf16Rate, probe, torch, quern }) {
+  console.log(`copy bandwidth   ${tera(copyBandwidth.value)}B/s (${copyBandwidth.by})`);
+  console.log(`bf16 products    ${tera(bf16Rate.value)}FLOP/s (${bf16Rate.by})`);
+  for (const [by, found] of Object.entries({ quern, torch, probe }))
+    for (const [name, value] of Object.entries(found ?? {}))
+      if (typeof value === 'number') console.log(`${by.padEnd(16)} ${name} ${value.toPrecision(3)}`);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const show = async (backend) => showCeilings(await measureCeilings(backend));
+  await (process.argv[2] === 'probe' ? show() : withDevice(false, show));
+}

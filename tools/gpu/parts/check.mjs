@@ -1,80 +1,54 @@
-// Whether the device computes what it should: one op, the conformance kit, logits of other implementations, a story.
-import { spawnSync } from 'node:child_process';
+// Whether the device computes what it should: one op, the conformance kit, logits of other implementations, a story. Each in processes of its own.
 import { existsSync, readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { createBackend as openCpu } from '@quern/backend-cpu';
 import { contiguousKvCache, inputBatch } from '@quern/core';
 import { loadLanguageModel, openModelFile } from '@quern/models';
 import { loadModel } from '@quern/runtime';
 import { owning, withDevice } from './device.mjs';
-import {
-  detailPath,
-  following,
-  kit,
-  machineOf,
-  saveUnfinished,
-  secondsLeft,
-  small,
-  writeResults,
-} from './setting.mjs';
-
-const checks = {};
-let machine;
-
-/** Runs one check; a failure does not end the part. */
-async function check(name, act) {
-  const from = performance.now();
-  try {
-    checks[name] = await act();
-  } catch (error) {
-    checks[name] = { passed: false, message: `${error.code ?? error.name}: ${error.message}` };
-  }
-  const { passed, message } = checks[name];
-  const outcome = passed === undefined ? 'skipped' : passed ? 'passed' : 'FAILED';
-  console.log(`${outcome}  ${name}: ${message} (${((performance.now() - from) / 1000).toFixed(1)} s)`);
-  saveUnfinished('check', { machine, checks });
-}
+import { runKit } from './kit-runs.mjs';
+import { errorText, lastLines, runScript, tellParent } from './processes.mjs';
+import { detailPath, kit, machineOf, saveUnfinished, schedule, secondsUntil, small, writeResults } from './setting.mjs';
 
 const oneOp = () =>
   withDevice(false, async (backend) => {
-    machine = machineOf(backend);
+    const machine = machineOf(backend);
     const step = backend.step();
     const [a, b] = await step.read(backend.l2Normalise(step.input(Float32Array.of(3, 4), [1, 2])));
     step.dispose();
     const { device, isa, driver } = machine;
     return {
+      machine,
       passed: Math.abs(a - 0.6) + Math.abs(b - 0.8) < 1e-6,
       message: `${device}, ${isa}, ${driver ?? 'no nvidia-smi'}; (3, 4) → (${a}, ${b})`,
     };
   });
 
-/** A rehearsal runs a few cases of the kit. */
-const fewCases = 'l2Normalise';
+/** A rehearsal runs a few cases of the kit; QUERN_GPU_CASES: others. */
+const cases = process.env.QUERN_GPU_CASES ?? (small ? '^(l2Normalise|swiglu|tanh): ' : undefined);
 
-/** What the conformance kit leaves to each part that follows. */
-const secondsOfPart = 60;
+/** Cases that measure the free memory of the device, or how long it takes: nothing runs beside them. */
+const alone = ['leaks', 'memory', 'timer', 'abort', 'concurrency'];
 
-function conformance() {
-  const report = detailPath('conformance.json');
-  const args = [join(kit, 'parts/conformance.mjs'), report, ...(small ? [fewCases] : [])];
-  const timeout = Math.round(1000 * Math.max(30, secondsLeft() - secondsOfPart * following));
-  const { status, signal } = spawnSync(process.execPath, ['--no-warnings', ...args], {
-    stdio: 'inherit',
-    timeout,
-  });
-  if (status !== 0) {
-    const last = readFileSync(report.replace(/\.json$/, '.log'), 'utf8')
-      .trim()
-      .split('\n')
-      .at(-1);
-    return { passed: false, message: `the kit ended with ${signal ?? status}, after: ${last}` };
-  }
-  const { passed, failed, notSupported, failures } = JSON.parse(readFileSync(report, 'utf8'));
-  for (const { suite, name, message } of failures.slice(0, 20))
-    console.log(`   ${suite} › ${name}\n      ${message}`);
+/** Processes that share the cases: what the cores allow. */
+const shares = Math.min(12, Math.max(2, Math.floor(0.75 * availableParallelism())));
+
+async function conformance(until) {
+  const log = detailPath('conformance.log');
+  const [[, beside], [, last]] = schedule([{ seconds: 3 }, { seconds: 1 }], until);
+  const together = await runKit({ cases, without: alone }, { count: shares, until: beside, log });
+  const single = await runKit({ cases, suites: alone }, { until: last, log });
+  const all = [together, single];
+  const sum = (name) => all.reduce((total, found) => total + found[name], 0);
+  const failures = all.flatMap((found) => found.failures);
+  for (const { name, message } of failures.slice(0, 20)) console.log(`   ${name}\n      ${message}`);
+  const [passed, failed, unfinished] = ['passed', 'failed', 'unfinished'].map(sum);
+  const rest = unfinished > 0 ? `; ${unfinished} of ${shares + 1} processes had cases left when the time was up` : '';
   return {
-    passed: failed === 0 && passed > 0,
-    message: `${passed} passed, ${failed} failed, ${notSupported} not supported`,
+    passed: failed === 0 && unfinished === 0 && passed > 0,
+    message: `${passed} passed, ${failed} failed, ${sum('notSupported')} not supported${rest}`,
     failures,
   };
 }
@@ -193,11 +167,54 @@ const story = async () =>
     };
   });
 
-await check('one op', oneOp);
-if (checks['one op'].passed) {
-  await check('golden logits', goldens);
-  await check('a story', story);
-  await check('conformance', conformance);
+const self = fileURLToPath(import.meta.url);
+
+/** A check in a process of its own. */
+async function ofProcess(name, until) {
+  let found;
+  const { ended, text } = await runScript(self, [name], {
+    seconds: Math.max(1, secondsUntil(until)),
+    onFound: (one) => {
+      found = one;
+    },
+  });
+  return found ?? { passed: false, message: `the process ${ended ?? 'ended'}; ${lastLines(text)}` };
 }
-writeResults('check', { machine, checks });
-if (Object.values(checks).some(({ passed }) => passed === false)) process.exitCode = 1;
+
+/** [name, check, seconds that it may take]; a check without one is the kit. */
+const checks = [
+  { name: 'one op', act: oneOp, seconds: 6 },
+  { name: 'conformance', seconds: 40 },
+  { name: 'golden logits', act: goldens, seconds: 8 },
+  { name: 'a story', act: story, seconds: 10 },
+];
+
+/** Judges all in order. Without the first, nothing follows. */
+async function judgeAll() {
+  const results = { machine: undefined, checks: {}, problems: [] };
+  for (const [{ name, act }, until] of schedule(checks)) {
+    const from = performance.now();
+    const { machine, ...found } = await (act ? ofProcess(name, until) : conformance(until));
+    results.machine ??= machine;
+    results.checks[name] = found;
+    const outcome = found.passed === undefined ? 'skipped' : found.passed ? 'passed' : 'FAILED';
+    console.log(`${outcome}  ${name}: ${found.message} (${((performance.now() - from) / 1000).toFixed(1)} s)`);
+    if (found.passed === false) results.problems.push(`${name}: ${found.message}`);
+    for (const one of (found.failures ?? []).slice(0, 50)) results.problems.push(`${one.name}: ${one.message}`);
+    saveUnfinished('check', results);
+    if (name === 'one op' && !found.passed) break;
+  }
+  writeResults('check', results);
+}
+
+async function judgeOne(name) {
+  try {
+    tellParent(await checks.find((one) => one.name === name).act());
+  } catch (error) {
+    tellParent({ passed: false, message: errorText(error) });
+  }
+  process.exit();
+}
+
+const [, , wanted] = process.argv;
+await (wanted ? judgeOne(wanted) : judgeAll());

@@ -1,10 +1,10 @@
 // Each case once per kernel that the environment can force, each in a process of its own: what the tables of choice are tuned by
-// (gpu/ops/bf16-tiles.cc, product-rows.cc). QUERN_GPU_CHOICES: a pattern of alternatives.
-import { spawnSync } from 'node:child_process';
+// (gpu/ops/bf16-tiles.cc, product-rows.cc). QUERN_GPU_CHOICES: a pattern of alternatives. QUERN_GPU_CHOICE_CASES: a pattern of cases.
 import { fileURLToPath } from 'node:url';
 import { attentionName, productName, productOf, withAttention, withWeights } from './cases.mjs';
 import { withDevice } from './device.mjs';
-import { machineOf, saveUnfinished, secondsLeft, small, writeResults } from './setting.mjs';
+import { errorText, lastLines, runScript, tellParent } from './processes.mjs';
+import { machineOf, patience, saveUnfinished, secondsLeft, small, writeResults } from './setting.mjs';
 import { secondsOfOp } from './timing.mjs';
 
 const formats = small ? ['q4_k'] : ['bf16', 'q4_k'];
@@ -47,9 +47,10 @@ const alternatives = [
   forced('QUERN_CUDA_DEPENDENT', 0, (one) => isAttention(one) || one.rows === 1),
 ];
 
-const leastSeconds = 15;
+const leastSeconds = 3 * patience;
+const wantedCases = new RegExp(process.env.QUERN_GPU_CHOICE_CASES ?? '');
 
-/** Prints a line of JSON per case: { name, seconds }, or why there is none. */
+/** Tells { name, seconds } of a case, or why there are none. */
 async function report(name, act) {
   const found = { name };
   if (secondsLeft() < leastSeconds) found.skipped = true;
@@ -57,13 +58,15 @@ async function report(name, act) {
     try {
       found.seconds = await act();
     } catch (error) {
-      found.failed = `${error.code ?? error.name}: ${error.message}`;
+      found.failed = errorText(error);
     }
-  console.log(JSON.stringify(found));
+  tellParent(found);
 }
 
 async function reportProducts(backend, format, shape, takes) {
-  const rows = rowsOfProducts.filter((T) => takes({ kind: 'product', format, rows: T }));
+  const rows = rowsOfProducts.filter(
+    (T) => takes({ kind: 'product', format, rows: T }) && wantedCases.test(productName(format, shape, T)),
+  );
   if (rows.length === 0) return;
   await withWeights(backend, format, shape, async (weights) => {
     for (const T of rows)
@@ -81,6 +84,7 @@ async function reportAll(backend, { takes }) {
   for (const dtype of small ? ['f16'] : ['f16', 'int8'])
     for (const [sequences, depth] of decodes) {
       const shape = { sequences, rows: 1, depth };
+      if (!wantedCases.test(attentionName(dtype, shape))) continue;
       await withAttention(backend, dtype, shape, ({ record }) =>
         report(attentionName(dtype, shape), () => secondsOfOp(backend, record)),
       );
@@ -90,24 +94,16 @@ async function reportAll(backend, { takes }) {
 const self = fileURLToPath(import.meta.url);
 
 /** What the process of one alternative found. */
-function measured({ name, env }) {
-  const { stdout, stderr, status } = spawnSync(process.execPath, ['--no-warnings', self, name], {
-    env: { ...process.env, ...env },
-    timeout: Math.max(1, Math.ceil(1000 * secondsLeft())),
-    killSignal: 'SIGKILL',
-    maxBuffer: 1 << 28,
+async function measured({ name, env }) {
+  const found = [];
+  const { ended, text } = await runScript(self, [name], {
+    env,
+    seconds: Math.max(1, secondsLeft()),
+    silence: 20 * patience,
+    onFound: (one) => found.push({ ...one, alternative: name }),
   });
-  const lines = String(stdout)
-    .split('\n')
-    .filter((line) => line.startsWith('{'));
-  const found = lines.map((line) => ({ ...JSON.parse(line), alternative: name }));
-  const reason = String(stderr)
-    .trim()
-    .split('\n')
-    .find((line) => /UNSUPPORTED|Error/.test(line));
-  return status === 0
-    ? found
-    : [...found, { name: 'all that follow', alternative: name, failed: reason ?? 'stopped' }];
+  if (ended) found.push({ name: 'all that follow', alternative: name, failed: `the process ${ended}; ${lastLines(text)}` });
+  return found;
 }
 
 /** The alternatives of each case, the fastest first. */
@@ -140,13 +136,16 @@ function show({ cases, absent, failures, skipped }) {
 
 const isAbsent = ({ failed }) => /UNSUPPORTED.*this GPU has no such kernel/.test(failed ?? '');
 
+const failures = (all) => all.filter((one) => one.failed && !isAbsent(one));
+
 function resultsOf(machine, all, notStarted) {
   const late = all.filter(({ skipped }) => skipped).map(({ name, alternative }) => `${name}, ${alternative}`);
   return {
     machine,
     cases: tableOf(all),
     absent: [...new Set(all.filter(isAbsent).map(({ alternative }) => alternative))],
-    failures: all.filter((one) => one.failed && !isAbsent(one)),
+    failures: failures(all),
+    problems: failures(all).map(({ name, alternative, failed }) => `${name}, ${alternative}: ${failed}`),
     skipped: [...late, ...notStarted],
   };
 }
@@ -163,7 +162,7 @@ async function measureAll() {
   const notStarted = [];
   for (const one of wanted) {
     if (secondsLeft() < leastSeconds) notStarted.push(one.name);
-    else all.push(...measured(one));
+    else all.push(...(await measured(one)));
     saveUnfinished('choices', resultsOf(machine, all, notStarted));
   }
   return resultsOf(machine, all, notStarted);
@@ -173,9 +172,9 @@ const [, , alternative] = process.argv;
 if (alternative) {
   const one = alternatives.find(({ name }) => name === alternative);
   await withDevice(false, (backend) => reportAll(backend, one));
+  process.exit();
 } else {
   const results = await measureAll();
   show(results);
   writeResults('choices', results);
-  if (results.failures.length > 0) process.exitCode = 1;
 }

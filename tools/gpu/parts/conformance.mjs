@@ -1,18 +1,33 @@
-// The conformance kit on the device: node conformance.mjs REPORT [PATTERN [SUITE,…]]. Its own process, so that a crash is an answer too.
-import { appendFileSync, writeFileSync } from 'node:fs';
+// The conformance kit on the device, in a process of its own: node conformance.mjs '{"cases": …, "suites": […], "without": […], "share": [i, n], "from": k}'.
+// Takes the cases of its share, from place k on. A failure ends the process, since a context that met a fault fails for ever: kit-runs.mjs goes on behind.
 import { knownCodecs, runConformance } from '@quern/conformance';
 import { createDriver } from './device.mjs';
+import { tellParent } from './processes.mjs';
 
-const [report, pattern, suites] = process.argv.slice(2);
-const log = report.replace(/\.json$/, '.log');
-writeFileSync(log, '');
-const { passed, failed, notSupported, results } = await runConformance({
+const { cases, suites, without = [], share: [index, count] = [0, 1], from = 0 } = JSON.parse(process.argv[2]);
+
+/** Places of the cases taken, the next one first. */
+const places = [];
+const takes = (place, suite) => {
+  const taken = !without.includes(suite) && place % count === index && place >= from;
+  if (taken) places.push(place);
+  return taken;
+};
+const options = {
   createDriver: () => createDriver(),
   codecs: knownCodecs,
-  ...(pattern && { only: { cases: new RegExp(pattern), ...(suites && { suites: suites.split(',') }) } }),
-  onResult: ({ suite, name, status }) => appendFileSync(log, `${status} ${suite} › ${name}\n`),
-});
-const failures = results
-  .filter(({ status }) => status === 'failed')
-  .map(({ suite, name, message }) => ({ suite, name, message }));
-writeFileSync(report, JSON.stringify({ passed, failed, notSupported, failures }, null, 1));
+  only: { takes, ...(cases && { cases: new RegExp(cases) }), ...(suites && { suites }) },
+  onCase: ({ suite, name }) => tellParent({ begins: places.shift(), suite, name }),
+  onResult({ suite, name, status, message }) {
+    tellParent({ status, suite, name, message });
+    if (status === 'failed') process.exit();
+  },
+};
+try {
+  const { results } = await runConformance(options);
+  // A driver that cannot be made is a result too.
+  if (results[0]?.status === 'failed') options.onResult(results[0]);
+} catch (error) {
+  if (error.code !== 'NO_CASES') throw error;
+}
+tellParent({ done: true });

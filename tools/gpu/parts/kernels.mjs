@@ -1,8 +1,11 @@
-// The time of each hot kernel on true shapes, as bytes and operations per second beside the ceilings; slowest first.
+// The time of each hot kernel on true shapes, as bytes and operations per second beside the ceilings; slowest first. Those predicted to be slow are
+// measured first. The cases run in a process of their own: a crash costs its case.
+import { fileURLToPath } from 'node:url';
 import { attentionName, floats, productName, productOf, withAttention, withWeights } from './cases.mjs';
-import { ceilingsOf, showCeilings } from './ceilings.mjs';
+import { ceilingsOf } from './ceilings.mjs';
 import { withDevice } from './device.mjs';
-import { machineOf, saveUnfinished, secondsLeft, small, writeResults } from './setting.mjs';
+import { errorText, lastLines, runScript, tellParent } from './processes.mjs';
+import { machineOf, patience, readResults, saveUnfinished, secondsLeft, small, writeResults } from './setting.mjs';
 import { secondsOfOp } from './timing.mjs';
 import { loadOnes } from './weights.mjs';
 
@@ -22,53 +25,60 @@ const mostOutputRows = 256;
 const exactRows = small ? [16] : [16, 2048];
 const exactMatrices = matrices.slice(0, 3);
 
-const measured = [];
-const skipped = [];
-/** Of all results: the device and its ceilings. */
-let facts;
-/** The device failed. */
-let ended = false;
+/** Predicted under 70 % of their ceilings, by counts of instructions and bytes (docs/cuda.md). */
+const predictedSlow = [
+  /^linear q4_k [1248]×\[(4096|14336)×4096\]$/,
+  /^linear q6_k [18]×\[14336×4096\]$/,
+  /^linear (bf16|q4_k) (16|64|128|256)×\[(4096|14336)×4096\]$/,
+  /^linear (bf16|q4_k) 2048×\[14336×4096\]$/,
+  /^attention f16 1 × (512|2048) rows/,
+  /^attention f16 (1|16|64) × 1 rows, depth (1024|8192)$/,
+  /^(swiglu|add|rmsNorm) (64|2048)×/,
+  /^(sample|argmax) /,
+];
+const isPredictedSlow = (name) => predictedSlow.some((pattern) => pattern.test(name));
 
-const leastSeconds = 20;
+/** Of a process: the cases that this pass takes, without those that processes before it have met. */
+let takes = () => true;
+const met = new Set((readResults('kernels')?.kernels ?? []).map(({ name }) => name));
+const isWanted = (name) => !met.has(name) && takes(name);
+
+const leastSeconds = 4 * patience;
 
 /** Whether there is time for a case or a group of cases; otherwise it is named. */
 function timeFor(name) {
   if (secondsLeft() >= leastSeconds) return true;
-  skipped.push(name);
+  tellParent({ skipped: name });
   return false;
 }
 
 /** Measures one case unless the time is up. `work`: { bytes, flops }. */
 async function measure(backend, name, work, record) {
-  if (!timeFor(name)) return;
-  await orFailed(name, work, async () => {
-    measured.push({ name, ...work, seconds: await secondsOfOp(backend, record) });
-    saveUnfinished('kernels', results());
-  });
+  if (!isWanted(name) || !timeFor(name)) return;
+  met.add(name);
+  tellParent({ begins: name });
+  await orFailed(name, async () => tellParent({ name, ...work, seconds: await secondsOfOp(backend, record) }));
 }
 
-/** A failure of `act` is a result; after one of the device nothing can follow. */
-async function orFailed(name, work, act) {
+/** A failure of `act` is a result; after one of the device the process ends, and the next one goes on. */
+async function orFailed(name, act) {
   try {
     await act();
   } catch (error) {
-    if (ended) throw error;
-    measured.push({ name, ...work, failed: `${error.code ?? error.name}: ${error.message}` });
-    saveUnfinished('kernels', results());
-    console.log(`FAILED ${name}: ${error.message}`);
-    ended = error.code === 'DEVICE_FAILED';
-    if (ended) throw error;
+    met.add(name);
+    tellParent({ name, failed: errorText(error) });
+    if (error.code === 'DEVICE_FAILED') process.exit(1);
   }
 }
 
 /** `label`: at the end of names, such as ', exact'. */
 async function measureProducts(backend, format, [N, K], rows, label = '') {
   const nameOf = (count) => productName(format, [N, K], count) + label;
-  if (!timeFor(nameOf('…'))) return;
-  await orFailed(nameOf('…'), {}, () =>
+  const wanted = rows.filter((T) => isWanted(nameOf(T)) && !(N > 100_000 && T > mostOutputRows));
+  if (wanted.length === 0 || met.has(nameOf('…')) || !timeFor(nameOf('…'))) return;
+  await orFailed(nameOf('…'), () =>
     withWeights(backend, format, [N, K], async (weights) => {
-      for (const T of rows) {
-        if (N > 100_000 && T > mostOutputRows) continue;
+      for (const T of wanted) {
         const { work, record } = productOf(backend, weights, [N, K], T);
         await measure(backend, nameOf(T), work, record);
       }
@@ -160,13 +170,15 @@ async function measureChoice(backend, S) {
   });
 }
 
+const found = { machine: undefined, ceilings: undefined, kernels: [], skipped: [], problems: [] };
+
 /** Of the second cache, where the probe did not tell: an H100 has 50 MB. */
 const usualCacheBytes = 50e6;
 
 /** Shares of the ceilings; the larger one judges a kernel. None where all ops read the same operands, which stay in the cache. */
 function withShares({ sameOperands, ...one }) {
   if (one.failed) return one;
-  const { copyBandwidth, bf16Rate, probe } = facts.ceilings;
+  const { copyBandwidth, bf16Rate, probe } = found.ceilings;
   if (sameOperands && one.bytes <= (probe?.l2Bytes ?? usualCacheBytes)) return { ...one, cached: true };
   const bytesShare = one.bytes / one.seconds / copyBandwidth.value;
   const flopsShare = one.flops / one.seconds / bf16Rate.value;
@@ -178,16 +190,16 @@ const rankOf = ({ failed, cached, share }) => (failed ? -1 : cached ? Number.MAX
 
 /** What results-kernels.json has: the slowest first. */
 function results() {
-  const kernels = measured.map(withShares);
+  const kernels = found.kernels.map(withShares);
   kernels.sort((a, b) => rankOf(a) - rankOf(b));
-  return { ...facts, kernels, skipped };
+  return { ...found, kernels };
 }
 
 const percent = (share) => `${(100 * share).toFixed(1)} %`.padStart(8);
 
 function show({ kernels }) {
   console.log(
-    `${'time'.padStart(12)}${'of copies'.padStart(11)}${'of bf16'.padStart(9)}  kernel, slowest first; bf16: ${facts.ceilings.bf16Rate.by}`,
+    `${'time'.padStart(12)}${'of copies'.padStart(11)}${'of bf16'.padStart(9)}  kernel, slowest first; bf16: ${found.ceilings.bf16Rate.by}`,
   );
   const shares = ({ cached, bytesShare, flopsShare }) =>
     cached ? 'in the cache'.padStart(17) : `${percent(bytesShare)} ${percent(flopsShare)}`;
@@ -197,7 +209,7 @@ function show({ kernels }) {
         ? `${'failed'.padStart(12)}${''.padStart(20)}  ${name}`
         : `${(1e6 * seconds).toFixed(1).padStart(9)} µs  ${shares(one)}  ${name}`,
     );
-  if (skipped.length > 0) console.log(`not measured, the time was up: ${skipped.join('; ')}`);
+  if (found.skipped.length > 0) console.log(`not measured, the time was up: ${found.skipped.join('; ')}`);
 }
 
 async function measureAll(backend) {
@@ -225,16 +237,54 @@ async function measureExact(backend) {
     for (const shape of exactMatrices) await measureProducts(backend, format, shape, exactRows, ', exact');
 }
 
-try {
+/** Work of a process: what is predicted to be slow, then the rest. */
+async function measureOwn() {
   await withDevice(false, async (backend) => {
-    const ceilings = await ceilingsOf(backend);
-    showCeilings(ceilings);
-    facts = { machine: machineOf(backend), ceilings };
-    await measureAll(backend);
+    tellParent({ machine: machineOf(backend) });
+    for (const pass of [isPredictedSlow, () => true]) {
+      takes = pass;
+      await measureAll(backend);
+    }
   });
   await withDevice(false, measureExact, { precision: 'exact' });
-} finally {
-  if (facts) show(results());
+  process.exit();
 }
-writeResults('kernels', results());
-if (measured.some(({ failed }) => failed)) process.exitCode = 1;
+
+function take(one) {
+  if (one.machine) found.machine ??= one.machine;
+  if (one.skipped && !found.skipped.includes(one.skipped)) found.skipped.push(one.skipped);
+  if (!one.name) return;
+  found.kernels.push(one);
+  if (one.failed) {
+    found.problems.push(`${one.name}: ${one.failed}`);
+    console.log(`FAILED ${one.name}: ${one.failed}`);
+  }
+  saveUnfinished('kernels', results());
+}
+
+/** Processes that end before their time: as many are started anew. */
+const mostCrashes = 12;
+const self = fileURLToPath(import.meta.url);
+
+async function runPart() {
+  Object.assign(found, await ceilingsOf(0.3 * secondsLeft()));
+  saveUnfinished('kernels', results());
+  for (let crashes = 0; crashes < mostCrashes && secondsLeft() > leastSeconds; crashes++) {
+    let begun;
+    const { ended, text } = await runScript(self, ['own'], {
+      seconds: secondsLeft() + 1,
+      silence: 30 * patience,
+      onFound(one) {
+        begun = one.begins;
+        take(one);
+      },
+    });
+    if (!ended) break;
+    if (begun) take({ name: begun, failed: `the process ${ended}; ${lastLines(text)}` });
+    else if (!found.kernels.at(-1)?.failed) found.problems.push(`kernels: the process ${ended}; ${lastLines(text)}`);
+  }
+  show(results());
+  writeResults('kernels', results());
+}
+
+await (process.argv[2] === 'own' ? measureOwn() : runPart());

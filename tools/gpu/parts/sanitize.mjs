@@ -1,37 +1,29 @@
-// compute-sanitizer over a few cases of the conformance kit: bad accesses, races in shared memory, reads of unwritten memory.
-// QUERN_GPU_CASES: a pattern of cases. QUERN_GPU_TOOLS: tools with commas between, such as racecheck alone.
-import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { detailPath, kit, outputOf, saveUnfinished, secondsLeft, writeResults } from './setting.mjs';
+// compute-sanitizer over cases of the conformance kit, all its tools side by side: bad accesses, races in shared memory, reads of unwritten memory,
+// barriers. QUERN_GPU_CASES: a pattern of cases. QUERN_GPU_TOOLS: tools with commas between, such as racecheck alone.
+import { writeFileSync } from 'node:fs';
+import { runKit } from './kit-runs.mjs';
+import { detailPath, outputOf, patience, saveUnfinished, secondsLeft, writeResults } from './setting.mjs';
 
 /** One case or a few of each kernel with shared memory, shuffles or copies that run beside other work. */
 const cases =
   process.env.QUERN_GPU_CASES ??
-  '^(linear|attention|uncachedAttention|qkNormRopeAppend|sample|topK|conv1d|moe|addRmsNorm): ';
-const tools = (process.env.QUERN_GPU_TOOLS ?? 'memcheck,racecheck,initcheck').split(',');
-
-const suites = 'ops,fused';
+  '^(linear|attention|uncachedAttention|qkNormRopeAppend|qkvLinear|gateUpSwiglu|sample|topK|argmax|conv1d|moe|addRmsNorm|rmsNorm|softmax|a chain)';
+const suites = ['ops', 'fused', 'chain'];
 
 /** compute-sanitizer's exit code when it found something. */
-const found = 86;
+const foundCode = 86;
 
-/** What a tool leaves to each of those that follow. */
-const secondsOfTool = 60;
-const leastSeconds = 30;
+/** Processes of each tool, and its settings. Launches that overlap hide races within one. */
+const toolsOf = {
+  memcheck: { count: 4 },
+  racecheck: { count: 2, env: { QUERN_CUDA_DEPENDENT: '0' } },
+  initcheck: { count: 1 },
+  synccheck: { count: 1 },
+};
+const tools = (process.env.QUERN_GPU_TOOLS ?? Object.keys(toolsOf).join()).split(',');
+
+const leastSeconds = 5;
 const mostText = 4 << 20;
-
-/** Runs the cases under a tool. `text`: what it printed; `ended`: how. */
-function run(tool, report, seconds) {
-  const node = [process.execPath, '--no-warnings', join(kit, 'parts/conformance.mjs'), report, cases, suites];
-  const { status, signal, error, stdout, stderr } = spawnSync(
-    'compute-sanitizer',
-    ['--tool', tool, '--error-exitcode', String(found), '--target-processes', 'all', ...node],
-    { timeout: Math.round(1000 * seconds), maxBuffer: 1 << 28 },
-  );
-  const text = `${stdout ?? ''}\n${stderr ?? ''}`;
-  return { status, text, timedOut: error?.code === 'ETIMEDOUT', ended: error?.message ?? signal ?? status };
-}
 
 const isFinding = (line) =>
   !/SUMMARY/.test(line) &&
@@ -40,35 +32,35 @@ const isRefusal = (line) =>
   /not supported|unable to|failed to (start|launch|initiali[sz]e|connect)/i.test(line);
 
 /** { passed, message } of a run: `passed` is undefined where the tool could not judge. */
-function outcomeOf({ status, text, timedOut, ended }, report) {
+function outcomeOf({ passed, failed, unfinished, failures, text }) {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
-  const summary = lines.filter((line) => /SUMMARY/.test(line)).join(' ');
   const findings = lines.filter(isFinding).length;
   const refusal = lines.find((line) => line.startsWith('=====') && isRefusal(line));
-  if (findings > 0) return { passed: false, message: `${findings} findings (${ended}); ${summary}` };
-  if (refusal) return { message: refusal.replace(/^=+ */, '') };
-  if (timedOut) return { message: 'stopped when its time was up, without a finding so far' };
-  if (!existsSync(report))
-    return {
-      passed: status === found ? false : undefined,
-      message: `no report (${ended}): ${(lines.find(isRefusal) ?? lines.at(-1) ?? 'nothing was printed').slice(0, 500)}`,
-    };
-  const { passed, failed } = JSON.parse(readFileSync(report, 'utf8'));
-  return {
-    passed: status === 0 && failed === 0 && passed > 0,
-    message: `${summary}; ${passed} cases passed, ${failed} failed (${ended})`,
-  };
+  const cases = `${passed} cases passed, ${failed} failed${unfinished > 0 ? `, ${unfinished} processes had cases left when the time was up` : ''}`;
+  if (findings > 0) return { passed: false, message: `${findings} findings; ${cases}` };
+  if (refusal && passed === 0) return { message: refusal.replace(/^=+ */, '') };
+  if (failed > 0) return { passed: false, message: `${cases}; ${failures[0].name}: ${failures[0].message}` };
+  return { passed: passed > 0 ? true : undefined, message: cases };
 }
 
-function check(tool, at) {
-  const seconds = secondsLeft() - 10 - secondsOfTool * (tools.length - 1 - at);
-  if (seconds < leastSeconds) return { tool, message: 'not started, the time was up', lines: [] };
-  const report = detailPath(`sanitize-${tool}.json`);
-  rmSync(report, { force: true });
-  const ran = run(tool, report, seconds);
-  writeFileSync(detailPath(`sanitize-${tool}.txt`), ran.text.slice(0, mostText));
-  const lines = ran.text.split('\n').filter((line) => line.startsWith('====='));
-  return { tool, ...outcomeOf(ran, report), lines: lines.slice(0, 40) };
+async function check(tool) {
+  if (secondsLeft() < leastSeconds * patience) return { tool, message: 'not started, the time was up', lines: [] };
+  const { count, env } = toolsOf[tool];
+  const options = ['--tool', tool, '--error-exitcode', String(foundCode), '--target-processes', 'all'];
+  const found = await runKit(
+    { cases, suites },
+    {
+      count,
+      env,
+      quiet: true,
+      wrapper: ['compute-sanitizer', ...options],
+      until: Date.now() / 1000 + secondsLeft() - 1,
+      log: detailPath(`sanitize-${tool}.log`),
+    },
+  );
+  writeFileSync(detailPath(`sanitize-${tool}.txt`), found.text.slice(0, mostText));
+  const lines = found.text.split('\n').filter((line) => line.startsWith('====='));
+  return { tool, ...outcomeOf(found), lines: lines.slice(0, 40) };
 }
 
 function show({ tool, passed, message, lines }) {
@@ -77,12 +69,18 @@ function show({ tool, passed, message, lines }) {
 }
 
 const version = outputOf('compute-sanitizer', ['--version']);
-if (version === undefined) console.log('skipped: there is no compute-sanitizer');
+if (version === undefined) console.log('skipped: compute-sanitizer is not there');
 const results = [];
-for (const [at, tool] of version === undefined ? [] : tools.entries()) {
-  results.push(check(tool, at));
+async function judge(tool) {
+  results.push(await check(tool));
   show(results.at(-1));
   saveUnfinished('sanitize', { version, results });
 }
-writeResults('sanitize', { version: version ?? null, results });
-if (results.some(({ passed }) => passed === false)) process.exitCode = 1;
+await Promise.all(version === undefined ? [] : tools.map(judge));
+const failed = results.filter(({ passed }) => passed === false);
+writeResults('sanitize', {
+  version: version ?? null,
+  results,
+  ...(version === undefined && { missing: ['compute-sanitizer'] }),
+  problems: failed.map(({ tool, message }) => `${tool}: ${message}`),
+});

@@ -4,8 +4,11 @@ import { performance } from 'node:perf_hooks';
 /** Token ids that every vocabulary has. `seed` changes the text. */
 const someTokens = (count, seed) => Array.from({ length: count }, (_, i) => (i * 7919 + seed * 104729) % 256);
 
-async function run(session, ids, maxTokens, reuse = true) {
-  const options = { maxTokens, temperature: 0, ignoreEos: true, reuse };
+const greedy = { temperature: 0 };
+export const sampled = { temperature: 0.8, topK: 40, topP: 0.95, minP: 0.05, seed: 1 };
+
+async function run(session, ids, maxTokens, reuse = true, sampling = greedy) {
+  const options = { maxTokens, ...sampling, ignoreEos: true, reuse };
   const { tokens } = await session.generate(ids, options).result;
   if (tokens.length !== maxTokens) throw new Error(`asked for ${maxTokens} tokens, got ${tokens.length}`);
 }
@@ -38,11 +41,11 @@ export async function prefill(model, tokens, repeat) {
  * Milliseconds of a token of each of `batch` sequences with `depth` tokens in their caches, and the part of JavaScript in it. The
  * difference of an answer of 2n tokens and one of n: the prompt's step cancels out.
  */
-export async function decode(model, { tokens, batch = 1, depth = 0 }, repeat) {
+export async function decode(model, { tokens, batch = 1, depth = 0, sampling }, repeat) {
   const sessions = Array.from({ length: batch }, () => model.session());
   const together = (count, seed) =>
     timed(() =>
-      Promise.all(sessions.map((session, i) => run(session, [...someTokens(depth, i), seed], count))),
+      Promise.all(sessions.map((session, i) => run(session, [...someTokens(depth, i), seed], count, true, sampling))),
     );
   try {
     if (depth > 0) for (const [i, session] of sessions.entries()) await run(session, someTokens(depth, i), 0);

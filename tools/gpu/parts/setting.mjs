@@ -17,11 +17,24 @@ export const detailPath = (name) => join(process.env.QUERN_GPU_DETAILS ?? out, n
 
 const start = performance.now();
 const now = () => Date.now() / 1000;
-/** When the command of run.sh must end, in seconds since 1970. */
+/** When this part must end, in seconds since 1970. */
 const end = Number(process.env.QUERN_GPU_END ?? now() + 540);
 export const secondsLeft = () => end - now();
-/** Parts that the same command runs after this one. */
-export const following = Number(process.env.QUERN_GPU_FOLLOWING ?? 0);
+
+/** Limits of single cases are those of an H100's machine times this: a rehearsal has more time. */
+export const patience = Number(process.env.QUERN_GPU_PATIENCE ?? 1);
+
+/** [item, end]: items that share the seconds from now to `until` in proportion to `seconds`; what one leaves, the next ones have. */
+export function schedule(items, until = end) {
+  const total = items.reduce((sum, { seconds }) => sum + seconds, 0);
+  const from = now();
+  let before = 0;
+  return items.map((item) => {
+    before += item.seconds;
+    return [item, from + ((until - from) * before) / total];
+  });
+}
+export const secondsUntil = (time) => time - now();
 
 /** The text that a program prints, or undefined where it is missing or fails. */
 export function outputOf(command, args, options = {}) {
@@ -41,7 +54,7 @@ export function outputOf(command, args, options = {}) {
 }
 
 /** Driver, clocks and other users of the device, as NVIDIA's own tool tells. */
-const nvidia = () =>
+export const nvidia = () =>
   outputOf('nvidia-smi', [
     '--query-gpu=name,driver_version,memory.total,clocks.max.sm,clocks.max.mem,power.limit',
     '--format=csv,noheader',
@@ -52,7 +65,7 @@ let driver;
 /** The device, for the results of every part. */
 export function machineOf({ profile }) {
   const { name, isa, threads, totalMemory } = profile;
-  driver ??= nvidia() ?? null;
+  driver ??= process.env.QUERN_GPU_DRIVER ?? nvidia() ?? null; // nvidia-smi may take a second
   return {
     device: name,
     isa,
@@ -63,20 +76,27 @@ export function machineOf({ profile }) {
   };
 }
 
-/** Under another name first: a part that is killed leaves whole results. Returns the path and the seconds so far. */
+/** Under another name first: a part that is killed leaves whole results. A full disk does not end a part: its output has them too. */
 function save(part, results) {
   const path = outPath(`results-${part}.json`);
   const seconds = Math.round(performance.now() - start) / 1000;
-  writeFileSync(`${path}.new`, `${JSON.stringify({ part, small, seconds, ...results }, null, 1)}\n`);
-  renameSync(`${path}.new`, path);
+  try {
+    writeFileSync(`${path}.new`, `${JSON.stringify({ part, small, seconds, ...results }, null, 1)}\n`);
+    renameSync(`${path}.new`, path);
+  } catch (error) {
+    console.error(`${part}: the results could not be saved: ${error.message}`);
+    process.exitCode = 1;
+  }
   return { path, seconds };
 }
 
 /** What a part has so far. */
 export const saveUnfinished = (part, results) => save(part, { ...results, unfinished: true });
 
+/** `results.problems`: sentences on what went wrong, which run.mjs and report.mjs repeat. */
 export function writeResults(part, results) {
   const { path, seconds } = save(part, results);
+  if (results.problems?.length > 0) process.exitCode = 1;
   console.log(`${part}: ${seconds.toFixed(1)} s; written to ${path}`);
 }
 
