@@ -1,5 +1,5 @@
-// Limits of a device, measured without Quern: copies, bf16 products by mma.sync (on Hopper wgmma is faster), the link to the host, launches. Prints one line
-// of JSON. For each figure the best of several runs.
+// Limits of a device, measured without Quern: copies, reads, bf16 products by mma.sync (on Hopper wgmma is faster), the link to the host, launches, with
+// programmatic dependence too. Prints a line of JSON for each figure as it is found: the best of several runs.
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 #include <stdint.h>
@@ -35,6 +35,37 @@ static double seconds_of(const F& act, int times = 10) {
 }
 
 __global__ void nothing() {}
+
+// As Quern's kernels: waits for the launch before, and lets the next begin.
+__global__ void dependent() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+static void launch_nothing(cudaStream_t stream) { nothing<<<1, 32, 0, stream>>>(); }
+static void launch_dependent(cudaStream_t stream) {
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = 1, config.blockDim = 32, config.stream = stream, config.attrs = &attribute, config.numAttrs = 1;
+  need(cudaLaunchKernelEx(&config, dependent), "launching with an attribute");
+}
+
+// Each thread adds up four vectors at a time; a sum that cannot be is written, so that the loads stay.
+__global__ void reads(const uint4* from, size_t count, uint32_t* sums) {
+  uint32_t sum = 0;
+  const size_t threads = size_t(gridDim.x) * blockDim.x;
+  size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  for (; i + 3 * threads < count; i += 4 * threads) {
+    const uint4 a = from[i], b = from[i + threads], c = from[i + 2 * threads], d = from[i + 3 * threads];
+    sum += (a.x ^ a.y ^ a.z ^ a.w) + (b.x ^ b.y ^ b.z ^ b.w) + (c.x ^ c.y ^ c.z ^ c.w) + (d.x ^ d.y ^ d.z ^ d.w);
+  }
+  for (; i < count; i += threads) sum += from[i].x;
+  if (sum == 0xdeadbeefu) *sums = sum;
+}
 
 // Each warp multiplies 8 pairs of fragments again and again: only the tensor cores are busy. The sums are written, and the
 // operands are not zero: zeros run faster.
@@ -78,6 +109,19 @@ static double copy_bandwidth(size_t bytes) {
   return 2.0 * bytes / seconds;
 }
 
+static double read_bandwidth(size_t bytes, int multiprocessors) {
+  uint4* from;
+  uint32_t* sums;
+  need(cudaMalloc(&from, bytes), "allocating");
+  need(cudaMalloc(&sums, 4), "allocating");
+  need(cudaMemset(from, 1, bytes), "filling");
+  const double seconds = seconds_of([&] { reads<<<8 * multiprocessors, 256>>>(from, bytes / 16, sums); });
+  need(cudaGetLastError(), "launching reads");
+  cudaFree(from);
+  cudaFree(sums);
+  return bytes / seconds;
+}
+
 static double link_rate(size_t bytes, cudaMemcpyKind kind) {
   char *host, *device;
   need(cudaMallocHost(&host, bytes), "allocating pinned memory");
@@ -89,23 +133,27 @@ static double link_rate(size_t bytes, cudaMemcpyKind kind) {
   return bytes / seconds;
 }
 
+using Launch = void (*)(cudaStream_t);
+
 // Seconds of one of many launches, from the host's clock.
-static double launch_seconds(int count) {
-  nothing<<<1, 32>>>();
-  need(cudaDeviceSynchronize(), "waiting");
+static double launch_seconds(Launch launch, int count) {
+  cudaStream_t stream;
+  need(cudaStreamCreate(&stream), "making a stream");
+  launch(stream);
+  need(cudaStreamSynchronize(stream), "waiting");
   const auto start = std::chrono::steady_clock::now();
-  for (int i = 0; i < count; i++) nothing<<<1, 32>>>();
-  need(cudaDeviceSynchronize(), "waiting");
+  for (int i = 0; i < count; i++) launch(stream);
+  need(cudaStreamSynchronize(stream), "waiting");
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / count;
 }
 
-static double graph_launch_seconds(int count) {
+static double graph_launch_seconds(Launch launch, int count) {
   cudaStream_t stream;
   cudaGraph_t graph;
   cudaGraphExec_t exec;
   need(cudaStreamCreate(&stream), "making a stream");
   need(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capturing");
-  for (int i = 0; i < count; i++) nothing<<<1, 32, 0, stream>>>();
+  for (int i = 0; i < count; i++) launch(stream);
   need(cudaStreamEndCapture(stream, &graph), "capturing");
   need(cudaGraphInstantiate(&exec, graph, 0), "instantiating");
   double least = 1e30;
@@ -118,16 +166,29 @@ static double graph_launch_seconds(int count) {
   return least / count;
 }
 
+static void print(const char* name, double value) {
+  printf("{\"%s\": %.6g}\n", name, value);
+  fflush(stdout);
+}
+
 int main() {
   cudaDeviceProp device;
   need(cudaGetDeviceProperties(&device, 0), "opening the device");
   size_t free = 0, total = 0;
   need(cudaMemGetInfo(&free, &total), "reading the free memory");
   const size_t large = std::min<size_t>(size_t(4) << 30, free / 4), some = std::min<size_t>(size_t(1) << 30, free / 4);
-  const double copy = copy_bandwidth(large), rate = mma_sync_rate(device.multiProcessorCount);
-  const double in = link_rate(some, cudaMemcpyHostToDevice), out = link_rate(some, cudaMemcpyDeviceToHost);
-  const double launch = launch_seconds(1000), graph = graph_launch_seconds(1000);
-  printf("{\"name\": \"%s\", \"multiprocessors\": %d, \"l2Bytes\": %d, \"copyBandwidth\": %.0f, \"mmaSyncRate\": %.0f, \"hostToDevice\": %.0f, "
-         "\"deviceToHost\": %.0f, \"launchSeconds\": %.3e, \"graphLaunchSeconds\": %.3e}\n",
-         device.name, device.multiProcessorCount, device.l2CacheSize, copy, rate, in, out, launch, graph);
+  const int processors = device.multiProcessorCount;
+  printf("{\"name\": \"%s\"}\n", device.name);
+  print("multiprocessors", processors);
+  print("l2Bytes", device.l2CacheSize);
+  print("copyBandwidth", copy_bandwidth(large));
+  print("readBandwidth", read_bandwidth(large, processors));
+  print("launchSeconds", launch_seconds(launch_nothing, 1000));
+  print("graphLaunchSeconds", graph_launch_seconds(launch_nothing, 1000));
+  print("hostToDevice", link_rate(some, cudaMemcpyHostToDevice));
+  print("deviceToHost", link_rate(some, cudaMemcpyDeviceToHost));
+  print("mmaSyncRate", mma_sync_rate(processors));
+  if (device.major < 9) return 0;
+  print("dependentLaunchSeconds", launch_seconds(launch_dependent, 1000));
+  print("dependentGraphLaunchSeconds", graph_launch_seconds(launch_dependent, 1000));
 }

@@ -41,7 +41,4 @@ const facts = {
 };
 for (const [name, value] of Object.entries(facts)) console.log(`${name.padEnd(18)} ${value}`);
 const absent = ['nvidia-smi', 'python3', 'ncu', 'compute-sanitizer'].filter((name) => facts[name] === 'not there');
-writeResults('facts', {
-  facts,
-  missing: absent,
-});
+writeResults('facts', { facts, missing: absent });

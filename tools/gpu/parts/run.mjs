@@ -120,10 +120,13 @@ function pack() {
 }
 const secondsOfPack = 5;
 
+/** What nvidia-smi tells of the driver; '' without it. */
+const driverIn = (results) => (results?.missing.includes('nvidia-smi') ? '' : (results?.facts['nvidia-smi'] ?? ''));
+
 /** What later parts take from a part before them. */
 function environmentAfter(part) {
   if (part === 'smoke') return readResults('smoke')?.switches ?? {};
-  if (part === 'facts') return { QUERN_GPU_DRIVER: readResults('facts')?.facts['nvidia-smi'] };
+  if (part === 'facts') return { QUERN_GPU_DRIVER: driverIn(readResults('facts')) };
   return {};
 }
 

@@ -65,13 +65,13 @@ let driver;
 /** The device, for the results of every part. */
 export function machineOf({ profile }) {
   const { name, isa, threads, totalMemory } = profile;
-  driver ??= process.env.QUERN_GPU_DRIVER ?? nvidia() ?? null; // nvidia-smi may take a second
+  driver ??= process.env.QUERN_GPU_DRIVER ?? nvidia() ?? ''; // nvidia-smi may take a second
   return {
     device: name,
     isa,
     multiprocessors: threads,
     memory: totalMemory,
-    driver,
+    driver: driver || null,
     ...facts,
   };
 }

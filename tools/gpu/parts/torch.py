@@ -120,6 +120,6 @@ if "--ceilings" not in sys.argv:
     for rows in [1, 16] if small else [1, 16, 64, 256, 2048]:
         for n, k in matrices:
             linear(rows, n, k)
-    for shape in [(1, 1, 64)] if small else [(1, 1, 1023), (1, 1, 8191), (1, 1, 32767), (16, 1, 1023), (64, 1, 1023), (1, 512, 0), (1, 2048, 0)]:
+    for shape in [(1, 1, 64)] if small else [(1, 1, 1024), (1, 1, 8192), (1, 1, 32768), (16, 1, 1024), (64, 1, 1024), (1, 512, 0), (1, 2048, 0)]:
         attention(*shape)
 save()
