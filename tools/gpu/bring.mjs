@@ -1,5 +1,5 @@
 // Prepares gpu-kit/: all that tools/gpu/run.sh needs on a machine with a GPU and without a network, Node included.
-//   node tools/gpu/bring.mjs [--arch 90a,100] [--to gpu-kit] [--gzip] [--emulated] [--metal]
+//   node tools/gpu/bring.mjs [--arch 90a,100] [--to gpu-kit] [--gzip] [--limit 63] [--emulated] [--metal]
 // Packs with xz (or python3's lzma), which run.sh unpacks by either; --gzip: for a machine with neither. Prints what travels, and both calls.
 // Needs: npm run build, and nvcc. --emulated: an emulated GPU in place of the kernels, for a rehearsal without nvcc. --metal: for
 // tools/gpu/mac.mjs on this machine; without Node and nvcc.
@@ -30,6 +30,7 @@ const { values: flags } = parseArgs({
     arch: { type: 'string', default: '90a' },
     to: { type: 'string' },
     gzip: { type: 'boolean' },
+    limit: { type: 'string', default: '63' },
     emulated: { type: 'boolean' },
     metal: { type: 'boolean' },
   },
@@ -264,21 +265,30 @@ function pack() {
   if (status !== 0) stop(`${program} could not pack ${path}`);
 }
 
-/** What a tree may have to travel, with a margin for the machinery that takes it. */
-const mostBytes = 63 * 2 ** 20;
+/** What may travel: 64 MiB, with a margin. --limit: other MiB. */
+const mostBytes = Number(flags.limit) * 2 ** 20;
 
 /** What travels, and the commands there. */
 function showCalls() {
   const tracked = run('git', '-C', root, 'ls-files', '-z').toString().split('\0').filter(Boolean);
   const others = run('git', '-C', root, 'ls-files', '-z', '--others', '--exclude-standard');
-  const files = [...tracked, ...others.toString().split('\0').filter(Boolean)].map((path) => join(root, path));
+  const files = [...tracked, ...others.toString().split('\0').filter(Boolean)].map((path) =>
+    join(root, path),
+  );
   const [ofTree, ofKit] = [bytesIn(files.filter(existsSync)), bytesIn(filesIn(to))];
   const folder = relative(process.cwd(), to) || '.';
-  console.log(`travels: ${mebibytes(ofTree)} MiB of files that git does not ignore, and ${folder}/, which it ignores and must be named: ${mebibytes(ofKit)} MiB; ${mebibytes(ofTree + ofKit)} MiB together`);
+  console.log(
+    `travels: ${mebibytes(ofTree)} MiB of files that git does not ignore, and ${folder}/, which it ignores and must be named: ${mebibytes(ofKit)} MiB; ${mebibytes(ofTree + ofKit)} MiB together`,
+  );
   console.log('on the machine with the GPU, two commands, each in the tree:');
   console.log('  sh tools/gpu/run.sh first        # limit 210 s: whether all is right; mend what is not');
-  console.log('  sh tools/gpu/run.sh figures      # limit 470 s: speed; with the switches that `first` found, if any');
-  if (ofTree + ofKit > mostBytes) stop(`${mebibytes(ofTree + ofKit)} MiB are more than the ${mebibytes(mostBytes)} MiB that may travel: bring fewer architectures, or ignore files`);
+  console.log(
+    '  sh tools/gpu/run.sh figures      # limit 470 s: speed; with the switches that `first` found, if any',
+  );
+  if (ofTree + ofKit > mostBytes)
+    stop(
+      `${mebibytes(ofTree + ofKit)} MiB are more than the ${mebibytes(mostBytes)} MiB that may travel: bring fewer architectures, or ignore files`,
+    );
 }
 
 if (!flags.emulated && !flags.metal && !has('nvcc'))

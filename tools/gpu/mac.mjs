@@ -2,7 +2,7 @@
 //   node tools/gpu/mac.mjs [--small] check ceilings kernels models
 // After npm start. --emulated: on the emulated device, for a rehearsal elsewhere. --kit: another folder. OUT: where results go.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -37,36 +37,24 @@ const bring = [
   ...(flags.emulated ? ['--emulated'] : []),
 ];
 execFileSync(process.execPath, bring, { stdio: 'inherit' });
-mkdirSync(out, { recursive: true });
+const details = join(out, 'details');
+rmSync(details, { recursive: true, force: true });
+mkdirSync(details, { recursive: true });
 
 const library = join(kit, 'libmetal.so');
 const environment = {
   ...process.env,
   OUT: out,
-  QUERN_GPU_DETAILS: out,
+  QUERN_GPU_DETAILS: details,
+  QUERN_GPU_SECONDS: String(secondsOfPart),
   ...(flags.small && { QUERN_GPU_SMALL: '1' }),
   ...(existsSync(library) && { QUERN_METAL_LIBRARY: library, QUERN_METAL_CACHE: '' }),
 };
 
-/** A part ends by itself; a kernel that hangs does not. */
-function run(part) {
-  const env = {
-    ...environment,
-    QUERN_GPU_END: String(Date.now() / 1000 + secondsOfPart),
-    QUERN_GPU_FOLLOWING: '0',
-  };
-  const { status } = spawnSync(process.execPath, ['--no-warnings', join(kit, `parts/${part}.mjs`)], {
-    env,
+const run = (part) =>
+  spawnSync(process.execPath, ['--no-warnings', join(kit, 'parts/run.mjs'), part], {
+    env: environment,
     stdio: 'inherit',
-    timeout: 1000 * (secondsOfPart + 20),
-    killSignal: 'SIGKILL',
-  });
-  if (status === null) console.error(`${part} was stopped: it did not end in time`);
-  return status === 0;
-}
+  }).status === 0;
 
-const whole = parts.map((part) => {
-  console.log(`== ${part}`);
-  return run(part);
-});
-process.exitCode = whole.every(Boolean) ? 0 : 1;
+process.exitCode = parts.map(run).every(Boolean) ? 0 : 1;

@@ -1,7 +1,7 @@
 // tools/gpu rehearsed on the emulated device: a tree without node_modules, a PATH without Node.
 import './emulated.js';
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,92 +9,274 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const scratch = mkdtempSync(join(tmpdir(), 'quern-gpu-kit-'));
 const kit = join(scratch, 'kit');
-const bin = join(scratch, 'bin');
+const out = join(scratch, 'out');
 
-/** All that the machine with a GPU must have. */
-const programs = [
-  'sh',
-  'gzip',
-  'mktemp',
-  'chmod',
-  'dirname',
-  'mkdir',
-  'rm',
-  'date',
-  'timeout',
-  'tar',
-  'cp',
-  'mv',
-];
+const textOf = (command: string, ...args: string[]) => execFileSync(command, args).toString().trim();
 
-beforeAll(() => {
+/** All that the machine with a GPU must have, besides what unpacks the kit. */
+const programs = ['sh', 'mktemp', 'chmod', 'dirname', 'mkdir', 'rm', 'date', 'tar', 'mv'];
+
+/** A folder for PATH with these programs and no others. */
+function makeBin(name: string, others: Readonly<Record<string, string>>): string {
+  const bin = join(scratch, name);
   mkdirSync(bin);
-  for (const program of programs)
-    symlinkSync(
-      execFileSync('sh', ['-c', `command -v ${program}`])
-        .toString()
-        .trim(),
-      join(bin, program),
-    );
-  execFileSync(process.execPath, [join(root, 'tools/gpu/bring.mjs'), '--emulated', '--to', kit]);
+  const found = programs.map((program) => [program, textOf('sh', '-c', `command -v ${program}`)] as const);
+  for (const [program, path] of [...found, ...Object.entries(others)]) symlinkSync(path, join(bin, program));
+  return bin;
+}
+
+const bring = (...args: string[]) =>
+  spawnSync(process.execPath, [join(root, 'tools/gpu/bring.mjs'), '--emulated', ...args], {
+    encoding: 'utf8',
+  });
+
+let bin: string;
+let brought: string;
+beforeAll(() => {
+  bin = makeBin('bin', { xz: textOf('sh', '-c', 'command -v xz') });
+  const { status, stdout, stderr } = bring('--to', kit);
+  expect([status, stderr]).toEqual([0, expect.any(String)]);
+  brought = stdout;
 });
 afterAll(() => rmSync(scratch, { recursive: true }));
 
-/** The results of a part. `settings`: variables of run.sh. */
-function run(part: string, settings = {}) {
-  const env = { PATH: bin, OUT: join(scratch, 'out'), QUERN_GPU_KIT: kit, ...settings };
-  const output = execFileSync('sh', [join(root, 'tools/gpu/run.sh'), '--small', part], { env }).toString();
-  return { output, results: JSON.parse(readFileSync(join(scratch, 'out', `results-${part}.json`), 'utf8')) };
+type Settings = Readonly<Record<string, string>>;
+
+/** A command of run.sh. */
+function run(parts: string, settings: Settings = {}) {
+  const env = { PATH: bin, OUT: out, QUERN_GPU_KIT: kit, TMPDIR: tmpdir(), ...settings };
+  const args = [join(root, 'tools/gpu/run.sh'), '--small', ...parts.split(' ')];
+  const { status, stdout, stderr } = spawnSync('sh', args, { env, encoding: 'utf8' });
+  return { status, output: stdout + stderr };
 }
 
-test('check', () => {
-  const { output, results } = run('check');
-  expect(output).toMatch(/passed {2}a story: .* the first 3, 3, 3, 3 of 3 greedy tokens/);
-  expect(results.machine).toMatchObject({ device: 'emulated GPU', emulated: true });
-  expect(results.checks).toMatchObject({ 'one op': { passed: true }, conformance: { passed: true } });
+const resultsOf = (part: string) => JSON.parse(readFileSync(join(out, `results-${part}.json`), 'utf8'));
+
+/** The results of a part that ends well. */
+function ran(part: string, settings: Settings = {}) {
+  const { status, output } = run(part, settings);
+  expect([status, output]).toEqual([0, expect.stringContaining('all parts ended well')]);
+  return { output, results: resultsOf(part) };
+}
+
+const report = (...args: string[]) =>
+  spawnSync(process.execPath, [join(root, 'tools/gpu/report.mjs'), ...args], { encoding: 'utf8' });
+
+/** For machines where much else runs. */
+const patience = 600_000;
+
+test('bring.mjs: both commands, what travels and its size', () => {
+  expect(brought).toMatch(
+    /travels: [\d.]+ MiB of files that git does not ignore, and .*kit\/, .*; [\d.]+ MiB together/,
+  );
+  expect(brought).toMatch(/sh tools\/gpu\/run\.sh first .*210 s/);
+  expect(brought).toMatch(/sh tools\/gpu\/run\.sh figures .*470 s/);
+  expect(readdirSync(kit).sort()).toEqual(['kit.json', 'kit.tar.xz']);
 });
 
-test('ceilings', () => {
-  const { copyBandwidth, bf16Rate } = run('ceilings').results.ceilings;
-  expect(copyBandwidth).toEqual({ by: 'quern', value: expect.any(Number) });
-  expect(bf16Rate.value).toBeGreaterThan(0);
-  expect(bf16Rate.by).toMatch(/^quern/);
-});
+test(
+  'bring.mjs: more than may travel',
+  () => {
+    const { status, stderr } = bring('--to', join(scratch, 'large'), '--limit', '10', '--gzip');
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/MiB are more than the 10\.0 MiB that may travel/);
+    expect(readdirSync(join(scratch, 'large')).sort()).toEqual(['kit.json', 'kit.tar.gz']);
+  },
+  patience,
+);
 
-test('kernels: what the time does not allow is named', () => {
-  run('ceilings');
-  const { kernels, skipped, unfinished } = run('kernels', { QUERN_GPU_SECONDS: '15' }).results;
-  expect(unfinished).toBeUndefined();
-  expect(kernels).toEqual([]);
-  expect(skipped).toContain('linear iq8 …×[64×256], exact');
-});
+const python = spawnSync('python3', ['-c', 'import lzma, sys; print(sys.executable)'], { encoding: 'utf8' });
+(python.status === 0 ? test : test.skip)(
+  'a machine without xz unpacks by python3, one without both says what to do',
+  () => {
+    const withPython = makeBin('python-bin', { python3: python.stdout.trim() });
+    const { output } = run('facts', { PATH: withPython });
+    expect(output).toMatch(/nvidia-smi +not there/);
+    rmSync(join(withPython, 'python3'));
+    const refused = run('facts', { PATH: withPython });
+    expect(refused.status).toBe(2);
+    expect(refused.output).toMatch(/neither xz nor python3 is there; make the kit with: .*--gzip/);
+  },
+  patience,
+);
 
-test('choices: a case once per kernel that is forced', () => {
-  const { cases, failures } = run('choices', { QUERN_GPU_CHOICES: 'ROWS=[12]$|PRODUCT=64x64 1' }).results;
-  expect(failures).toEqual([]);
-  const waysOf = (name: string) => {
-    const { best, ways } = cases.find((one: { name: string }) => one.name === name);
-    const names: string[] = ways.map(({ alternative }: { alternative: string }) => alternative);
-    expect(best).toBe(names[0]);
-    return names.sort();
-  };
-  expect(waysOf('linear q4_k 16×[64×256]')).toEqual(['QUERN_CUDA_ROWS=1', 'QUERN_CUDA_ROWS=2', 'as chosen']);
-  expect(waysOf('linear q4_k 160×[64×256]')).toEqual(['QUERN_CUDA_PRODUCT=64x64 1', 'as chosen']);
-});
+/** Parts of `first` for which a rehearsal with faults has time. */
+const few: Settings = {
+  QUERN_GPU_SECONDS: '500',
+  QUERN_GPU_PATIENCE: '2',
+  QUERN_GPU_FAMILIES: 'norms|few rows, q4_k',
+  QUERN_GPU_CASES: '^(l2Normalise|tanh): ',
+  QUERN_GPU_MODELS: '^whisper',
+};
+
+test(
+  'first, with a trap in one op, a hang in another, missing tools and full disks: all of it is named, the rest is judged',
+  () => {
+    const faults = {
+      QUERN_EMULATED_FAILS: 'add_rms_norm',
+      QUERN_EMULATED_HANGS: 'tanh',
+      QUERN_GPU_FOLDERS: '/proc',
+    };
+    const { status, output } = run('first', { ...few, ...faults });
+    expect(status).toBe(1);
+    const [, problems] = output.split('== what went wrong');
+    expect(problems).toMatch(/smoke: norms: .*add_rms_norm: a planted failure.*no switch helps/);
+    expect(problems).toMatch(
+      /check: ops › tanh: \S.*: (the process was stopped after \d+ s of silence|.*tanh.* did not end)/,
+    );
+    for (const tool of ['nvidia-smi', 'compute-sanitizer', 'PyTorch'])
+      expect(problems).toMatch(new RegExp(`${tool} is not there`));
+    expect(problems).toMatch(
+      /models: whisper-tiny f16: Error: no folder has room for 0\.10 GB: \/proc has 0\.00 GB free/,
+    );
+
+    const { families } = resultsOf('smoke');
+    expect(families.map(({ name, passed }: { name: string; passed: boolean }) => [name, passed])).toEqual([
+      ['norms', false],
+      ['few rows, q4_k', true],
+    ]);
+    const { machine, checks } = resultsOf('check');
+    expect(machine).toMatchObject({ device: 'emulated GPU', emulated: true });
+    const { failures, message } = checks.conformance;
+    for (const { name } of failures) expect(name).toContain('tanh: ');
+    expect(message).toMatch(/^\d\d passed, \d+ failed/); // the cases behind those that hung
+    expect(checks).toMatchObject({ 'one op': { passed: true }, 'a story': { passed: true } });
+
+    const { stdout } = report('--print', join(out, 'results.tar'));
+    for (const line of [
+      '- smoke: norms: ',
+      '- check: ops › tanh: ',
+      'PyTorch is not there',
+      '/proc has 0.00 GB free',
+    ])
+      expect(stdout).toContain(line);
+  },
+  patience,
+);
+
+test(
+  'a switch with which a family passes holds for the parts that follow',
+  () => {
+    const { output } = run('smoke facts', {
+      ...few,
+      QUERN_GPU_FAMILIES: '^wgmma',
+      QUERN_EMULATED_FAILS: 'product_bf16_warpgroups_128x256',
+    });
+    expect(resultsOf('smoke').switches).toEqual({ QUERN_CUDA_PRODUCT: '128x128 1' });
+    expect(output).toContain('== facts, with QUERN_CUDA_PRODUCT="128x128 1"');
+  },
+  patience,
+);
+
+test(
+  'check',
+  () => {
+    const { output, results } = ran('check');
+    expect(output).toMatch(/passed {2}a story: .* the first 3, 3, 3, 3 of 3 greedy tokens/);
+    expect(results.checks).toMatchObject({ 'golden logits': {}, conformance: { passed: true } });
+  },
+  patience,
+);
+
+test(
+  'ceilings',
+  () => {
+    const { copyBandwidth, bf16Rate } = ran('ceilings').results.ceilings;
+    expect(copyBandwidth).toEqual({ by: 'quern', value: expect.any(Number) });
+    expect(bf16Rate.value).toBeGreaterThan(0);
+    expect(bf16Rate.by).toMatch(/^quern/);
+  },
+  patience,
+);
+
+test(
+  'kernels: what the time does not allow is named',
+  () => {
+    run('ceilings');
+    const { status } = run('kernels', { QUERN_GPU_SECONDS: '8', QUERN_GPU_PATIENCE: '1' });
+    const { skipped, unfinished } = resultsOf('kernels');
+    expect([status, unfinished]).toEqual([1, undefined]);
+    expect(skipped).toContain('linear iq8 …×[64×256], exact');
+  },
+  patience,
+);
+
+test(
+  'kernels: one that fails costs its case',
+  () => {
+    const { status } = run('kernels', { QUERN_EMULATED_FAILS: 'attention_group_64_f16' });
+    const { kernels } = resultsOf('kernels');
+    expect(status).toBe(1);
+    const of = (name: string) => kernels.find((one: { name: string }) => one.name === name);
+    expect(of('attention f16 1 × 1 rows, depth 64').failed).toMatch(/a planted failure/);
+    expect(of('linear q4_k 16×[64×256]').seconds).toBeGreaterThan(0);
+  },
+  patience,
+);
+
+test(
+  'models: speed, and times of each op of a step',
+  () => {
+    const { works, steps } = ran('models', {
+      QUERN_GPU_MODELS: '^(qwen3-0.6b bf16|whisper-tiny f16)$',
+    }).results;
+    for (const work of ['decode', 'decode, sampled', 'prefill 8', 'one window, encoder'])
+      expect(works.find((one: { work: string }) => one.work === work)?.tokensPerSecond).toBeGreaterThan(0);
+    const decode = steps.find(({ step }: { step: string }) => step === 'decode');
+    const sum = decode.ops.reduce((total: number, one: { count: number }) => total + one.count, 0);
+    expect(decode.ops.map(({ name }: { name: string }) => name)).toContain('gateUpSwiglu ffn_gate.weight');
+    expect(sum).toBe(decode.count);
+  },
+  patience,
+);
+
+test(
+  'choices: a case once per kernel that is forced',
+  () => {
+    const { cases, failures } = ran('choices', { QUERN_GPU_CHOICES: 'ROWS=[12]$|PRODUCT=64x64 1' }).results;
+    expect(failures).toEqual([]);
+    const waysOf = (name: string) => {
+      const { best, ways } = cases.find((one: { name: string }) => one.name === name);
+      const names: string[] = ways.map(({ alternative }: { alternative: string }) => alternative);
+      expect(best).toBe(names[0]);
+      return names.sort();
+    };
+    expect(waysOf('linear q4_k 16×[64×256]')).toEqual([
+      'QUERN_CUDA_ROWS=1',
+      'QUERN_CUDA_ROWS=2',
+      'as chosen',
+    ]);
+    expect(waysOf('linear q4_k 160×[64×256]')).toEqual(['QUERN_CUDA_PRODUCT=64x64 1', 'as chosen']);
+  },
+  patience,
+);
 
 test('a part without time is not started', () => {
-  expect(() => run('ceilings', { QUERN_GPU_SECONDS: '5' })).toThrow(
+  expect(run('ceilings', { QUERN_GPU_SECONDS: '1' }).output).toMatch(
     /ceilings was not started: the time is up/,
   );
 });
 
-test.each(['results-ceilings.json', 'results.tar'])('%s of a rehearsal has no figures', (file) => {
-  run('ceilings');
-  const report = () =>
-    execFileSync(process.execPath, [join(root, 'tools/gpu/report.mjs'), join(scratch, 'out', file)]);
-  expect(report).toThrow(/results of a rehearsal/);
+test.each(['results-ceilings.json', 'results.tar'])(
+  '%s of a rehearsal has no figures',
+  (file) => {
+    run('ceilings');
+    const { status, stderr } = report(join(out, file));
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/results of a rehearsal/);
+  },
+  patience,
+);
+
+test('results that cannot be saved do not end a part', () => {
+  mkdirSync(join(out, 'results-facts.json.new'), { recursive: true });
+  const { status, output } = run('facts');
+  rmSync(join(out, 'results-facts.json.new'), { recursive: true });
+  expect(status).toBe(1);
+  expect(output).toMatch(/facts: the results could not be saved: .*EISDIR/);
 });
 
-test('a part that is not there', () => {
-  expect(() => run('chekc')).toThrow(/there is no part 'chekc'/);
+test('a part that is not there, and calls beside parts', () => {
+  expect(run('chekc').output).toMatch(/there is no part 'chekc'/);
+  expect(run('first figures').output).toMatch(/first and figures are commands of their own/);
 });

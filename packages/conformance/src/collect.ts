@@ -13,7 +13,7 @@ export function collect(lab: Lab, { only }: ConformanceOptions): readonly Case[]
       ({ name }) =>
         only?.cases === undefined || new RegExp(only.cases, only.cases.flags.replace(/[gy]/g, '')).test(name),
     )
-    .filter(({ suite }, place) => only?.takes?.(place, suite) ?? true);
+    .filter(({ suite, name }, place) => only?.takes?.(place, { suite, name }) ?? true);
   if (cases.length === 0) throw new ConformanceError('NO_CASES', nothingLeft(lab, only));
   return cases;
 }

@@ -19,7 +19,7 @@ export interface Selection {
    * Of the cases selected by `suites` and `cases`, those for which it returns true. `place` counts them from 0 on: lets
    * several processes share a run, or a run go on behind a crash.
    */
-  readonly takes?: (place: number, suite: string) => boolean;
+  readonly takes?: (place: number, one: Pick<Result, 'suite' | 'name'>) => boolean;
 }
 
 export interface ConformanceOptions {

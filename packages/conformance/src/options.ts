@@ -31,6 +31,10 @@ export function needOptions(options: ConformanceOptions): void {
   const { seed = 0 } = options;
   if (!(Number.isInteger(seed) && seed >= 0))
     throw new ConformanceError('BAD_OPTION', `seed must be a whole number of 0 or more; got ${seed}`);
-  needNames(Object.keys(options.only ?? {}), { suites: true, cases: true, takes: true }, 'part of `only` called');
+  needNames(
+    Object.keys(options.only ?? {}),
+    { suites: true, cases: true, takes: true },
+    'part of `only` called',
+  );
   needNames(options.only?.suites ?? [], suites, 'suite');
 }

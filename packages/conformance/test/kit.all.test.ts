@@ -79,6 +79,27 @@ test('cases can be selected by suite and name, and are reported when they end', 
   expect(seen.every(({ suite, name }) => suite === 'ops' && name.startsWith('rope:'))).toBe(true);
 });
 
+test('processes can share the cases, and each case is named before it runs', async () => {
+  const names = async (takes?: (place: number, one: { suite: string; name: string }) => boolean) => {
+    const begun: string[] = [];
+    const only = { suites: ['ops', 'views'], cases: /^rope:/, ...(takes && { takes }) };
+    const onCase = ({ name }: { name: string }) => begun.push(name);
+    const { results } = await runConformance({ ...options, only, onCase });
+    expect(begun).toEqual(results.map(({ name }) => name));
+    return begun;
+  };
+  const all = await names();
+  const [even, odd] = [await names((place) => place % 2 === 0), await names((place) => place % 2 === 1)];
+  expect(all).toEqual(all.map((_, i) => (i % 2 === 0 ? even : odd)[i >> 1]));
+  expect(await names((place) => place >= 3)).toEqual(all.slice(3));
+  const views = await names((_, { suite, name }) => suite === 'views' && name.startsWith('rope:'));
+  expect(views).toEqual(all.slice(-views.length));
+  await expect(names(() => false)).rejects.toMatchObject({
+    code: 'NO_CASES',
+    message: expect.stringContaining('those that `takes` takes'),
+  });
+});
+
 test('an unknown suite is refused, and so is an empty selection', async () => {
   const only = (part: object) => runConformance({ ...options, only: part });
   await expect(only({ suites: ['opz'] })).rejects.toMatchObject({

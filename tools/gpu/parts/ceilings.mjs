@@ -114,7 +114,11 @@ const ceilingsIn = ({ probe, torch, quern }) => ({
 
 /** Each is saved as it is found; what `ceilings.mjs probe` found before is taken. */
 async function measureCeilings(backend) {
-  const all = { probe: readResults('ceilings')?.ceilings.probe ?? (await ofProbe()), torch: null, quern: null };
+  const all = {
+    probe: readResults('ceilings')?.ceilings.probe ?? (await ofProbe()),
+    torch: null,
+    quern: null,
+  };
   const saved = () => ({ machine: backend && machineOf(backend), ceilings: ceilingsIn(all), problems });
   saveUnfinished('ceilings', saved());
   if (backend) {

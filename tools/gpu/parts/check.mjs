@@ -10,7 +10,16 @@ import { loadModel } from '@quern/runtime';
 import { owning, withDevice } from './device.mjs';
 import { runKit } from './kit-runs.mjs';
 import { errorText, lastLines, runScript, tellParent } from './processes.mjs';
-import { detailPath, kit, machineOf, saveUnfinished, schedule, secondsUntil, small, writeResults } from './setting.mjs';
+import {
+  detailPath,
+  kit,
+  machineOf,
+  saveUnfinished,
+  schedule,
+  secondsUntil,
+  small,
+  writeResults,
+} from './setting.mjs';
 
 const oneOp = () =>
   withDevice(false, async (backend) => {
@@ -45,10 +54,15 @@ async function conformance(until) {
   const failures = all.flatMap((found) => found.failures);
   for (const { name, message } of failures.slice(0, 20)) console.log(`   ${name}\n      ${message}`);
   const [passed, failed, unfinished] = ['passed', 'failed', 'unfinished'].map(sum);
-  const rest = unfinished > 0 ? `; ${unfinished} of ${shares + 1} processes had cases left when the time was up` : '';
+  const [avoided, underWay] = ['avoided', 'underWay'].map((name) => all.flatMap((found) => found[name]));
+  const rest = [
+    unfinished > 0 && `${unfinished} of ${shares + 1} processes had cases left when the time was up`,
+    underWay.length > 0 && `under way were ${underWay.join(', ')}`,
+    avoided.length > 0 && `left out, since a case of the op hung: ${new Set(avoided).size}`,
+  ].filter(Boolean);
   return {
     passed: failed === 0 && unfinished === 0 && passed > 0,
-    message: `${passed} passed, ${failed} failed, ${sum('notSupported')} not supported${rest}`,
+    message: `${passed} passed, ${failed} failed, ${[`${sum('notSupported')} not supported`, ...rest].join('; ')}`,
     failures,
   };
 }
@@ -198,9 +212,12 @@ async function judgeAll() {
     results.machine ??= machine;
     results.checks[name] = found;
     const outcome = found.passed === undefined ? 'skipped' : found.passed ? 'passed' : 'FAILED';
-    console.log(`${outcome}  ${name}: ${found.message} (${((performance.now() - from) / 1000).toFixed(1)} s)`);
+    console.log(
+      `${outcome}  ${name}: ${found.message} (${((performance.now() - from) / 1000).toFixed(1)} s)`,
+    );
     if (found.passed === false) results.problems.push(`${name}: ${found.message}`);
-    for (const one of (found.failures ?? []).slice(0, 50)) results.problems.push(`${one.name}: ${one.message}`);
+    for (const one of (found.failures ?? []).slice(0, 50))
+      results.problems.push(`${one.name}: ${one.message}`);
     saveUnfinished('check', results);
     if (name === 'one op' && !found.passed) break;
   }

@@ -102,7 +102,12 @@ async function measured({ name, env }) {
     silence: 20 * patience,
     onFound: (one) => found.push({ ...one, alternative: name }),
   });
-  if (ended) found.push({ name: 'all that follow', alternative: name, failed: `the process ${ended}; ${lastLines(text)}` });
+  if (ended)
+    found.push({
+      name: 'all that follow',
+      alternative: name,
+      failed: `the process ${ended}; ${lastLines(text)}`,
+    });
   return found;
 }
 

@@ -1,17 +1,29 @@
-// The conformance kit on the device, in a process of its own: node conformance.mjs '{"cases": …, "suites": […], "without": […], "share": [i, n], "from": k}'.
-// Takes the cases of its share, from place k on. A failure ends the process, since a context that met a fault fails for ever: kit-runs.mjs goes on behind.
+// The conformance kit on the device, in a process of its own: node conformance.mjs '{"cases": …, "suites": […], "without": […], "share": [i, n], "from": k, "avoid": […]}'.
+// Takes the cases of its share, from place k on, without those of ops to avoid. A failure ends the process, since a context that met a fault fails for ever: kit-runs.mjs goes on behind.
 import { knownCodecs, runConformance } from '@quern/conformance';
 import { createDriver } from './device.mjs';
 import { tellParent } from './processes.mjs';
 
-const { cases, suites, without = [], share: [index, count] = [0, 1], from = 0 } = JSON.parse(process.argv[2]);
+const {
+  cases,
+  suites,
+  without = [],
+  share: [index, count] = [0, 1],
+  from = 0,
+  avoid = [],
+} = JSON.parse(process.argv[2]);
 
 /** Places of the cases taken, the next one first. */
 const places = [];
-const takes = (place, suite) => {
-  const taken = !without.includes(suite) && place % count === index && place >= from;
-  if (taken) places.push(place);
-  return taken;
+const takes = (place, { suite, name }) => {
+  const isOwn = !without.includes(suite) && place % count === index && place >= from;
+  if (!isOwn) return false;
+  if (avoid.includes(name.split(':')[0])) {
+    tellParent({ avoided: name });
+    return false;
+  }
+  places.push(place);
+  return true;
 };
 const options = {
   createDriver: () => createDriver(),

@@ -56,7 +56,17 @@ async function runPart() {
     return writeResults('counters', { counters: null, missing: ['ncu'] });
   }
   const log = detailPath('ncu.csv');
-  const watched = ['--clock-control', 'none', '--csv', '--page', 'details', '--log-file', log, '--kernel-name', kernels];
+  const watched = [
+    '--clock-control',
+    'none',
+    '--csv',
+    '--page',
+    'details',
+    '--log-file',
+    log,
+    '--kernel-name',
+    kernels,
+  ];
   const { ended, text } = await runScript(fileURLToPath(import.meta.url), ['own'], {
     wrapper: ['ncu', ...watched, ...sections.flatMap((name) => ['--section', name])],
     seconds: Math.max(1, secondsLeft() - 1),
@@ -70,7 +80,8 @@ async function runPart() {
 }
 
 /** The cells of a line of CSV whose cells are quoted. */
-const cellsOf = (line) => [...line.matchAll(/"((?:[^"]|"")*)"(?:,|$)/g)].map(([, cell]) => cell.replaceAll('""', '"'));
+const cellsOf = (line) =>
+  [...line.matchAll(/"((?:[^"]|"")*)"(?:,|$)/g)].map(([, cell]) => cell.replaceAll('""', '"'));
 
 const shown = {
   Duration: 'time',
@@ -83,7 +94,10 @@ const shown = {
 
 /** { kernel, time, memory, … } of each launch. */
 function countersIn(text) {
-  const lines = text.split('\n').filter((line) => line.startsWith('"')).map(cellsOf);
+  const lines = text
+    .split('\n')
+    .filter((line) => line.startsWith('"'))
+    .map(cellsOf);
   const head = lines.shift() ?? [];
   const at = (name) => head.indexOf(name);
   const launches = new Map();

@@ -37,8 +37,13 @@ const facts = {
   nvcc: versionOf('nvcc'),
   ncu: versionOf('ncu'),
   'compute-sanitizer': versionOf('compute-sanitizer'),
-  'device files': readdirSync('/dev').filter((name) => name.startsWith('nvidia')).join(', ') || 'none',
+  'device files':
+    readdirSync('/dev')
+      .filter((name) => name.startsWith('nvidia'))
+      .join(', ') || 'none',
 };
 for (const [name, value] of Object.entries(facts)) console.log(`${name.padEnd(18)} ${value}`);
-const absent = ['nvidia-smi', 'python3', 'ncu', 'compute-sanitizer'].filter((name) => facts[name] === 'not there');
+const absent = ['nvidia-smi', 'python3', 'ncu', 'compute-sanitizer'].filter(
+  (name) => facts[name] === 'not there',
+);
 writeResults('facts', { facts, missing: absent });

@@ -5,7 +5,15 @@ import { attentionName, floats, productName, productOf, withAttention, withWeigh
 import { ceilingsOf } from './ceilings.mjs';
 import { withDevice } from './device.mjs';
 import { errorText, lastLines, runScript, tellParent } from './processes.mjs';
-import { machineOf, patience, readResults, saveUnfinished, secondsLeft, small, writeResults } from './setting.mjs';
+import {
+  machineOf,
+  patience,
+  readResults,
+  saveUnfinished,
+  secondsLeft,
+  small,
+  writeResults,
+} from './setting.mjs';
 import { secondsOfOp } from './timing.mjs';
 import { loadOnes } from './weights.mjs';
 
@@ -57,7 +65,9 @@ async function measure(backend, name, work, record) {
   if (!isWanted(name) || !timeFor(name)) return;
   met.add(name);
   tellParent({ begins: name });
-  await orFailed(name, async () => tellParent({ name, ...work, seconds: await secondsOfOp(backend, record) }));
+  await orFailed(name, async () =>
+    tellParent({ name, ...work, seconds: await secondsOfOp(backend, record) }),
+  );
 }
 
 /** A failure of `act` is a result; after one of the device the process ends, and the next one goes on. */
@@ -281,7 +291,8 @@ async function runPart() {
     });
     if (!ended) break;
     if (begun) take({ name: begun, failed: `the process ${ended}; ${lastLines(text)}` });
-    else if (!found.kernels.at(-1)?.failed) found.problems.push(`kernels: the process ${ended}; ${lastLines(text)}`);
+    else if (!found.kernels.at(-1)?.failed)
+      found.problems.push(`kernels: the process ${ended}; ${lastLines(text)}`);
   }
   show(results());
   writeResults('kernels', results());

@@ -1,5 +1,5 @@
 // Cases of the conformance kit in several processes side by side. A process that crashes or falls silent costs the case that it had begun; the next
-// process goes on behind it.
+// process goes on behind it. After a hang of an op its other cases in the same share are left out: each would cost as much.
 import { appendFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { errorText, lastLines, runScript } from './processes.mjs';
@@ -21,8 +21,11 @@ class Found {
   notSupported = 0;
   /** { name, message }: cases that failed, crashed or hung. */
   failures = [];
-  /** Processes that had cases left when the time was up. */
+  /** Cases of ops that hung before. */
+  avoided = [];
+  /** Processes that had cases left when the time was up, and the cases under way. */
   unfinished = 0;
+  underWay = [];
   text = '';
 
   constructor(log) {
@@ -53,36 +56,48 @@ class Found {
   }
 }
 
+/** One process: { begun, isSettled, isDone, hung, ended, text }. `begun`: its last case; `hung`: the backend gave it up. */
+async function runProcess(found, selection, seconds, { quiet, ...options }) {
+  const state = { begun: undefined, isSettled: true, isDone: false, hung: false };
+  const onFound = (one) => {
+    if (one.done) state.isDone = true;
+    else if (one.avoided) found.avoided.push(one.avoided);
+    else {
+      if (one.begins !== undefined) state.begun = one;
+      state.isSettled = one.begins === undefined;
+      state.hung = one.status === 'failed' && /QUERN_CUDA_WAIT/.test(one.message);
+      found.add(one);
+    }
+  };
+  const { ended, text } = await runScript(script, [JSON.stringify(selection)], {
+    ...options,
+    // The backend gives up a kernel that hangs, and names it, before the silence is too long.
+    ...(!quiet && { silence, env: { QUERN_CUDA_WAIT: String(Math.ceil(0.6 * silence)), ...options.env } }),
+    seconds,
+    onFound,
+  });
+  found.text += `${text}\n`;
+  return { ...state, ended, text };
+}
+
 /** One share of the cases, by one process after the other. */
-async function runShare(found, selection, { until, quiet, ...options }) {
+async function runShare(found, selection, { until, ...options }) {
   let from = 0;
+  const avoid = new Set();
   for (let idle = 0; idle < mostIdle; ) {
     const seconds = until - Date.now() / 1000;
     if (seconds < 1) return found.unfinished++;
-    let begun;
-    let settled = true;
-    let done = false;
-    const onFound = (one) => {
-      if (one.done) done = true;
-      else if (one.begins !== undefined) [begun, settled] = [one, false];
-      else settled = true;
-      if (!one.done) found.add(one);
-    };
-    const args = [JSON.stringify({ ...selection, from })];
-    const { ended, text } = await runScript(script, args, {
-      ...options,
-      seconds,
-      ...(!quiet && { silence: Math.min(silence, seconds) }),
-      onFound,
-    });
-    found.text += `${text}\n`;
-    if (done) return;
-    if (until - Date.now() / 1000 < 1) {
-      if (begun && !settled) found.write(`not ended ${nameOf(begun)}`);
+    const ran = await runProcess(found, { ...selection, from, avoid: [...avoid] }, seconds, options);
+    const { begun, isSettled, ended } = ran;
+    if (ran.isDone) return;
+    if (until - Date.now() / 1000 < 0.5) {
+      if (!isSettled) found.underWay.push(nameOf(begun));
       return found.unfinished++;
     }
-    if (!settled) found.fail(nameOf(begun), `the process ${ended ?? 'ended'}; ${lastLines(text)}`);
-    if (!begun && ended) found.fail('before the first case', `the process ${ended}; ${lastLines(text)}`);
+    const message = `the process ${ended ?? 'ended'}; ${lastLines(ran.text)}`;
+    if (!isSettled) found.fail(nameOf(begun), message);
+    else if (!begun && ended) found.fail('before the first case', message);
+    if (ran.hung || (!isSettled && /silence/.test(ended))) avoid.add(begun.name.split(':')[0]);
     idle = begun ? 0 : idle + 1;
     if (begun) from = begun.begins + 1;
   }
@@ -96,9 +111,7 @@ async function runShare(found, selection, { until, quiet, ...options }) {
 export async function runKit(selection, { count = 1, log, ...options }) {
   const found = new Found(log);
   await Promise.all(
-    Array.from({ length: count }, (_, i) =>
-      runShare(found, { ...selection, share: [i, count] }, options),
-    ),
+    Array.from({ length: count }, (_, i) => runShare(found, { ...selection, share: [i, count] }, options)),
   );
   return found;
 }

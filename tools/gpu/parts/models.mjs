@@ -37,7 +37,9 @@ class Files {
       if (made) this.folders.push(made);
       else this.settled.get(file).settle(found);
     };
-    const { ended, text } = await runScript(script('model-files.mjs'), [...folders, '--', ...this.names], { onFound });
+    const { ended, text } = await runScript(script('model-files.mjs'), [...folders, '--', ...this.names], {
+      onFound,
+    });
     for (const { settle } of this.settled.values()) // of those that are missing
       settle({ failed: `the writing process ${ended ?? 'ended'}; ${lastLines(text)}` });
   }
@@ -64,7 +66,9 @@ function showStep(model, { step, failed, milliseconds, count, ops }) {
   if (failed) return console.log(`FAILED ${model}, times per op, ${step}: ${failed}`);
   console.log(`${model}, ${step}: ${count} ops, ${milliseconds.toPrecision(4)} ms`);
   for (const op of ops.slice(0, 8))
-    console.log(`${op.milliseconds.toFixed(3).padStart(11)} ms  ${String(op.count).padStart(4)} ×  ${op.name}`);
+    console.log(
+      `${op.milliseconds.toFixed(3).padStart(11)} ms  ${String(op.count).padStart(4)} ×  ${op.name}`,
+    );
 }
 
 /** Share of the slowdown at a depth that the time for its bytes explains. */
@@ -75,7 +79,9 @@ function explain(model) {
   const slower = deep.milliseconds - shallow.milliseconds;
   const ofBytes = (1000 * (deep.bytes - shallow.bytes)) / results.ceilings.copyBandwidth.value;
   deep.explained = ofBytes / slower;
-  console.log(`${model}, ${deep.work}: its bytes explain ${(100 * deep.explained).toFixed(0)} % of the slowdown`);
+  console.log(
+    `${model}, ${deep.work}: its bytes explain ${(100 * deep.explained).toFixed(0)} % of the slowdown`,
+  );
 }
 
 /** What the process of a model tells. */
@@ -97,7 +103,9 @@ function take(name, found) {
 /** A model until its end; what a crash leaves is kept. */
 async function measure({ name, file, env }, files, until) {
   const late = new Promise((resolve) => {
-    setTimeout(resolve, Math.max(0, 1000 * secondsUntil(until)), { failed: 'its file was not there in time' }).unref();
+    setTimeout(resolve, Math.max(0, 1000 * secondsUntil(until)), {
+      failed: 'its file was not there in time',
+    }).unref();
   });
   const { path, failed } = await Promise.race([files.of(file), late]);
   if (failed) return results.problems.push(`${name}: ${failed}`);
@@ -110,7 +118,8 @@ async function measure({ name, file, env }, files, until) {
       take(name, found);
     },
   });
-  if (ended) results.problems.push(`${name}${begun ? `, ${begun}` : ''}: the process ${ended}; ${lastLines(text)}`);
+  if (ended)
+    results.problems.push(`${name}${begun ? `, ${begun}` : ''}: the process ${ended}; ${lastLines(text)}`);
   explain(name);
 }
 
@@ -121,9 +130,12 @@ async function measureAll(files) {
   const later = [...wanted];
   for (const [subject, until] of schedule(wanted)) {
     later.shift();
-    if (secondsLeft() < leastSeconds || secondsUntil(until) < leastSeconds) results.skipped.push(subject.name);
+    if (secondsLeft() < leastSeconds || secondsUntil(until) < leastSeconds)
+      results.skipped.push(subject.name);
     else await measure(subject, files, until);
-    const path = !later.some(({ file }) => file === subject.file) && (await Promise.race([files.of(subject.file), {}])).path;
+    const path =
+      !later.some(({ file }) => file === subject.file) &&
+      (await Promise.race([files.of(subject.file), {}])).path;
     if (path) rmSync(path, { recursive: true, force: true });
     saveUnfinished('models', results);
   }

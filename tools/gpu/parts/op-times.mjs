@@ -27,7 +27,10 @@ const withoutLayer = (name) => name.replace(/(blk|model\.layers)\.\d+\./g, '');
 
 /** { ops: [{ name, count, milliseconds }], milliseconds }: the slowest first. */
 function summary(all) {
-  const least = all[0].map((one, i) => ({ ...one, milliseconds: Math.min(...all.map((times) => times[i].milliseconds)) }));
+  const least = all[0].map((one, i) => ({
+    ...one,
+    milliseconds: Math.min(...all.map((times) => times[i].milliseconds)),
+  }));
   const groups = new Map();
   for (const { name, milliseconds } of least) {
     const group = groups.get(withoutLayer(name)) ?? { name: withoutLayer(name), count: 0, milliseconds: 0 };

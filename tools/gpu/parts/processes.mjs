@@ -67,8 +67,7 @@ export function runProgram(command, args, options = {}) {
       onLine?.(line);
       if (text.length < mostText) text += `${line}\n`;
     };
-    for (const stream of [child.stdout, child.stderr])
-      createInterface({ input: stream }).on('line', take);
+    for (const stream of [child.stdout, child.stderr]) createInterface({ input: stream }).on('line', take);
     const finish = () => {
       limit.clear();
       resolve({ ended, text: text.trim() });

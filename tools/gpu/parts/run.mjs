@@ -1,7 +1,7 @@
 // Runs parts one after the other, for run.sh and mac.mjs: node run.mjs first | figures | PART…. A part that crashes or hangs costs itself alone; what is
 // found is in OUT and in results.tar at any time.
 import { execFile } from 'node:child_process';
-import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -39,7 +39,8 @@ const calls = {
         seconds: 55,
         env: {
           QUERN_GPU_CHOICES: 'SLAB=(4096|8192|16384|32768)|PRODUCT=(warpgroups|128x|64x64|tiles)|ROWS',
-          QUERN_GPU_CHOICE_CASES: '^linear (bf16|q4_k) (16|64|256)×\\[14336×4096\\]|^linear q4_k 2048×\\[14336×4096\\]',
+          QUERN_GPU_CHOICE_CASES:
+            '^linear (bf16|q4_k) (16|64|256)×\\[14336×4096\\]|^linear q4_k 2048×\\[14336×4096\\]',
         },
       },
       { part: 'counters', seconds: 32 },
@@ -71,7 +72,9 @@ function planOf(names) {
   const whole = Number(process.env.QUERN_GPU_SECONDS ?? call?.seconds ?? usualSeconds);
   const end = began + whole;
   if (!call) {
-    const ends = names.map((_, i) => end - Math.min(secondsOfPart, whole / names.length) * (names.length - 1 - i));
+    const ends = names.map(
+      (_, i) => end - Math.min(secondsOfPart, whole / names.length) * (names.length - 1 - i),
+    );
     return names.map((part, i) => ({ part, end: ends[i] }));
   }
   const total = call.parts.reduce((sum, { seconds }) => sum + seconds, 0);
@@ -121,7 +124,8 @@ function pack() {
 const secondsOfPack = 5;
 
 /** What nvidia-smi tells of the driver; '' without it. */
-const driverIn = (results) => (results?.missing.includes('nvidia-smi') ? '' : (results?.facts['nvidia-smi'] ?? ''));
+const driverIn = (results) =>
+  results?.missing.includes('nvidia-smi') ? '' : (results?.facts['nvidia-smi'] ?? '');
 
 /** What later parts take from a part before them. */
 function environmentAfter(part) {
@@ -134,12 +138,24 @@ function report(part) {
   const results = readResults(part);
   for (const one of results?.problems ?? []) problems.push(`${part}: ${one}`);
   for (const tool of results?.missing ?? []) problems.push(`${part}: ${tool} is not there`);
-  if (results?.skipped?.length > 0) problems.push(`${part}: not measured, the time was up: ${results.skipped.join('; ')}`);
+  if (results?.skipped?.length > 0)
+    problems.push(`${part}: not measured, the time was up: ${results.skipped.join('; ')}`);
 }
+
+/** A call's variables, except those that its caller has set. */
+const unlessSet = (env) =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => process.env[name] === undefined));
+
+const shownSwitches = (env) =>
+  Object.entries(env)
+    .filter(([name]) => name.startsWith('QUERN_CUDA_'))
+    .map(([name, value]) => ` ${name}=${JSON.stringify(value)}`)
+    .join('');
 
 /** Runs one part. Returns variables for those that follow. */
 async function runPart({ part, args = [], env = {}, end }, inherited, patience) {
-  log(`== ${part}`);
+  const switches = shownSwitches(inherited);
+  log(`== ${part}${switches && `, with${switches}`}`);
   const left = end - now();
   if (left < leastSeconds) {
     problems.push(`${part} was not started: the time is up`);
@@ -147,7 +163,7 @@ async function runPart({ part, args = [], env = {}, end }, inherited, patience) 
   }
   if (!(part === 'ceilings' && args.length === 0)) rmSync(join(out, `results-${part}.json`), { force: true });
   const { ended, text } = await runScript(script(part), args, {
-    env: { ...inherited, ...env, QUERN_GPU_END: String(end), QUERN_GPU_PATIENCE: patience },
+    env: { ...inherited, ...unlessSet(env), QUERN_GPU_END: String(end), QUERN_GPU_PATIENCE: patience },
     seconds: left + grace,
     onLine: log,
   });

@@ -44,7 +44,8 @@ function outcomeOf({ passed, failed, unfinished, failures, text }) {
 }
 
 async function check(tool) {
-  if (secondsLeft() < leastSeconds * patience) return { tool, message: 'not started, the time was up', lines: [] };
+  if (secondsLeft() < leastSeconds * patience)
+    return { tool, message: 'not started, the time was up', lines: [] };
   const { count, env } = toolsOf[tool];
   const options = ['--tool', tool, '--error-exitcode', String(foundCode), '--target-processes', 'all'];
   const found = await runKit(

@@ -45,7 +45,9 @@ export async function decode(model, { tokens, batch = 1, depth = 0, sampling }, 
   const sessions = Array.from({ length: batch }, () => model.session());
   const together = (count, seed) =>
     timed(() =>
-      Promise.all(sessions.map((session, i) => run(session, [...someTokens(depth, i), seed], count, true, sampling))),
+      Promise.all(
+        sessions.map((session, i) => run(session, [...someTokens(depth, i), seed], count, true, sampling)),
+      ),
     );
   try {
     if (depth > 0) for (const [i, session] of sessions.entries()) await run(session, someTokens(depth, i), 0);

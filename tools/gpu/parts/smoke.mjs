@@ -49,7 +49,8 @@ const products =
   (format, rows, shape = shapeOfProducts) =>
   async (device, cpu) => {
     const weights = new Map();
-    for (const backend of [device, cpu]) weights.set(backend, (await loadCopies(backend, format, shape, 1))[0]);
+    for (const backend of [device, cpu])
+      weights.set(backend, (await loadCopies(backend, format, shape, 1))[0]);
     const results = [];
     for (const T of rows) {
       const record = (backend, step) =>
@@ -72,7 +73,10 @@ async function attended(backend, { rows, depth, dtype }) {
     const sequence = cache.sequence();
     const batchOf = (step, count) => inputBatch(step, cache.describe([{ sequence, rows: count }]));
     const keys = (step, phase) =>
-      step.input(floats(length * kvHeads * d).map((value, i) => value + 0.1 * ((i + phase) % 7)), [length, kvHeads, d]);
+      step.input(
+        floats(length * kvHeads * d).map((value, i) => value + 0.1 * ((i + phase) % 7)),
+        [length, kvHeads, d],
+      );
     sequence.append(length);
     const filling = backend.step();
     const all = batchOf(filling, length);
@@ -129,7 +133,8 @@ async function choices(device, cpu) {
 const recordLine = (w) => (backend, step) => {
   const D = w.get(backend).shape[0];
   let x = step.input(floats(D), [1, D]);
-  for (let i = 0; i < 24; i++) x = backend.scale(backend.rmsNorm(x, w.get(backend), { eps: 1e-5 }), 1 + i / 50);
+  for (let i = 0; i < 24; i++)
+    x = backend.scale(backend.rmsNorm(x, w.get(backend), { eps: 1e-5 }), 1 + i / 50);
   return x;
 };
 const lineWeights = async (...backends) =>
@@ -162,7 +167,10 @@ async function chain(device, cpu) {
       (await model.generate('Once upon a time', options).result).tokens.join(),
     );
   const [got, want] = [await told(device), await told(cpu)];
-  return { passed: got === want, message: got === want ? `tokens ${got}` : `tokens ${got} instead of ${want}` };
+  return {
+    passed: got === want,
+    message: got === want ? `tokens ${got}` : `tokens ${got} instead of ${want}`,
+  };
 }
 
 async function rates(device) {
@@ -170,7 +178,9 @@ async function rates(device) {
   const all = { readBandwidth, ...found };
   return {
     passed: Object.values(all).every((value) => value > 0 && Number.isFinite(value)),
-    message: Object.entries(all).map(([name, value]) => `${name} ${value.toPrecision(3)}`).join(', '),
+    message: Object.entries(all)
+      .map(([name, value]) => `${name} ${value.toPrecision(3)}`)
+      .join(', '),
   };
 }
 
@@ -266,7 +276,8 @@ async function judgeAll() {
       );
     saveUnfinished('smoke', results);
   }
-  if (results.skipped.length > 0) results.problems.push(`not tried, the time was up: ${results.skipped.join('; ')}`);
+  if (results.skipped.length > 0)
+    results.problems.push(`not tried, the time was up: ${results.skipped.join('; ')}`);
   writeResults('smoke', results);
 }
 

@@ -127,7 +127,9 @@ const languageModels = [
     {
       seconds: 76,
       loads: [load((small ? [2] : [16, 64, 256]).map((batch) => decode({ batch })))],
-      steps: (small ? [2] : [16, 64, 256]).map((batch) => step(`decode × ${batch}`, batch, 1, small ? 16 : 128)),
+      steps: (small ? [2] : [16, 64, 256]).map((batch) =>
+        step(`decode × ${batch}`, batch, 1, small ? 16 : 128),
+      ),
     },
   ],
   ['llama-3.1-8b q8_0', 'llama-3.1-8b-q8_0.gguf', { seconds: 35, loads: [load([decode(), prefill])] }],

@@ -21,7 +21,9 @@ export async function runTorch(seconds, flags = []) {
 async function runPart() {
   const { torch, message } = await runTorch(secondsLeft() - 1);
   for (const { name, seconds, failed } of torch?.works ?? [])
-    console.log(failed ? `FAILED ${name}: ${failed}` : `${(1e6 * seconds).toFixed(1).padStart(9)} µs  ${name}`);
+    console.log(
+      failed ? `FAILED ${name}: ${failed}` : `${(1e6 * seconds).toFixed(1).padStart(9)} µs  ${name}`,
+    );
   if (torch?.skipped.length > 0) console.log(`not measured, the time was up: ${torch.skipped.join('; ')}`);
   if (message) console.log(`PyTorch: ${message}`);
   writeResults('torch', {
