@@ -269,11 +269,11 @@ test.each(['results-ceilings.json', 'results.tar'])(
 );
 
 test('results that cannot be saved do not end a part', () => {
-  mkdirSync(join(out, 'results-facts.json.new'), { recursive: true });
-  const { status, output } = run('facts');
-  rmSync(join(out, 'results-facts.json.new'), { recursive: true });
+  mkdirSync(join(out, 'results-torch.json.new'), { recursive: true });
+  const { status, output } = run('torch');
+  rmSync(join(out, 'results-torch.json.new'), { recursive: true });
   expect(status).toBe(1);
-  expect(output).toMatch(/facts: the results could not be saved: .*EISDIR/);
+  expect(output).toMatch(/torch: the results could not be saved: .*EISDIR/);
 });
 
 test('a part that is not there, and calls beside parts', () => {

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { withDevice } from './device.mjs';
-import { errorText, lastLines, runProgram, runScript } from './processes.mjs';
+import { endingOf, errorText, runProgram, runScript } from './processes.mjs';
 import { kit, machineOf, readResults, saveUnfinished, secondsLeft, small, writeResults } from './setting.mjs';
 import { secondsOfOp } from './timing.mjs';
 import { runTorch } from './torch.mjs';
@@ -24,7 +24,7 @@ async function ofProbe() {
     found = { ...found, ...one };
   };
   const { ended, text } = await runProgram(path, [], { seconds: seconds(), onFound });
-  if (ended) problems.push(`probe: ${ended}; ${lastLines(text)}`);
+  if (ended) problems.push(`probe: ${endingOf({ ended, text })}`);
   return found;
 }
 
@@ -145,7 +145,7 @@ const isWhole = (results) => results?.ceilings.quern && !results.unfinished;
 export async function ceilingsOf(seconds) {
   if (!isWhole(readResults('ceilings'))) {
     const { ended, text } = await runScript(fileURLToPath(import.meta.url), [], { seconds });
-    if (ended) console.log(`ceilings: ${ended}; ${lastLines(text)}`);
+    if (ended) console.log(`ceilings: ${endingOf({ ended, text })}`);
   }
   const { machine, ceilings } = readResults('ceilings') ?? { ceilings: ceilingsIn({}) };
   showCeilings(ceilings);

@@ -9,7 +9,7 @@ import { loadLanguageModel, openModelFile } from '@quern/models';
 import { loadModel } from '@quern/runtime';
 import { owning, withDevice } from './device.mjs';
 import { runKit } from './kit-runs.mjs';
-import { errorText, lastLines, runScript, tellParent } from './processes.mjs';
+import { endingOf, errorText, runScript, tellParent } from './processes.mjs';
 import {
   detailPath,
   kit,
@@ -192,7 +192,7 @@ async function ofProcess(name, until) {
       found = one;
     },
   });
-  return found ?? { passed: false, message: `the process ${ended ?? 'ended'}; ${lastLines(text)}` };
+  return found ?? { passed: false, message: `the process ${endingOf({ ended, text })}` };
 }
 
 /** [name, check, seconds that it may take]; a check without one is the kit. */

@@ -3,7 +3,7 @@
 import { fileURLToPath } from 'node:url';
 import { attentionName, productName, productOf, withAttention, withWeights } from './cases.mjs';
 import { withDevice } from './device.mjs';
-import { errorText, lastLines, runScript, tellParent } from './processes.mjs';
+import { endingOf, errorText, runScript, tellParent } from './processes.mjs';
 import { machineOf, patience, saveUnfinished, secondsLeft, small, writeResults } from './setting.mjs';
 import { secondsOfOp } from './timing.mjs';
 
@@ -106,7 +106,7 @@ async function measured({ name, env }) {
     found.push({
       name: 'all that follow',
       alternative: name,
-      failed: `the process ${ended}; ${lastLines(text)}`,
+      failed: `the process ${endingOf({ ended, text })}`,
     });
   return found;
 }

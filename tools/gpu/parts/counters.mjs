@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { floats, productOf, withAttention, withWeights } from './cases.mjs';
 import { withDevice } from './device.mjs';
-import { lastLines, runScript } from './processes.mjs';
+import { endingOf, runScript } from './processes.mjs';
 import { detailPath, outputOf, secondsLeft, small, writeResults } from './setting.mjs';
 import { loadOnes } from './weights.mjs';
 
@@ -68,6 +68,7 @@ async function runPart() {
     kernels,
   ];
   const { ended, text } = await runScript(fileURLToPath(import.meta.url), ['own'], {
+    env: { QUERN_CUDA_RATES: 'table' }, // kernels that measure are not watched
     wrapper: ['ncu', ...watched, ...sections.flatMap((name) => ['--section', name])],
     seconds: Math.max(1, secondsLeft() - 1),
   });
@@ -75,7 +76,7 @@ async function runPart() {
   for (const { kernel, ...values } of counters) console.log(`${kernel}: ${Object.values(values).join(', ')}`);
   writeResults('counters', {
     counters,
-    problems: ended ? [`ncu: ${ended}; ${lastLines(text)}`] : [],
+    problems: ended ? [`ncu: ${endingOf({ ended, text })}`] : [],
   });
 }
 

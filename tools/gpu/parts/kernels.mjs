@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { attentionName, floats, productName, productOf, withAttention, withWeights } from './cases.mjs';
 import { ceilingsOf } from './ceilings.mjs';
 import { withDevice } from './device.mjs';
-import { errorText, lastLines, runScript, tellParent } from './processes.mjs';
+import { endingOf, errorText, runScript, tellParent } from './processes.mjs';
 import {
   machineOf,
   patience,
@@ -290,9 +290,9 @@ async function runPart() {
       },
     });
     if (!ended) break;
-    if (begun) take({ name: begun, failed: `the process ${ended}; ${lastLines(text)}` });
+    if (begun) take({ name: begun, failed: `the process ${endingOf({ ended, text })}` });
     else if (!found.kernels.at(-1)?.failed)
-      found.problems.push(`kernels: the process ${ended}; ${lastLines(text)}`);
+      found.problems.push(`kernels: the process ${endingOf({ ended, text })}`);
   }
   show(results());
   writeResults('kernels', results());

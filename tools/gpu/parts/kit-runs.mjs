@@ -2,7 +2,7 @@
 // process goes on behind it. After a hang of an op its other cases in the same share are left out: each would cost as much.
 import { appendFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { errorText, lastLines, runScript } from './processes.mjs';
+import { endingOf, errorText, runScript } from './processes.mjs';
 import { patience } from './setting.mjs';
 
 const script = fileURLToPath(new URL('conformance.mjs', import.meta.url));
@@ -94,7 +94,7 @@ async function runShare(found, selection, { until, ...options }) {
       if (!isSettled) found.underWay.push(nameOf(begun));
       return found.unfinished++;
     }
-    const message = `the process ${ended ?? 'ended'}; ${lastLines(ran.text)}`;
+    const message = `the process ${endingOf(ran)}`;
     if (!isSettled) found.fail(nameOf(begun), message);
     else if (!begun && ended) found.fail('before the first case', message);
     if (ran.hung || (!isSettled && /silence/.test(ended))) avoid.add(begun.name.split(':')[0]);

@@ -4,7 +4,7 @@ import { rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { ceilingsOf } from './ceilings.mjs';
-import { lastLines, runScript } from './processes.mjs';
+import { endingOf, runScript } from './processes.mjs';
 import { saveUnfinished, schedule, secondsLeft, secondsUntil, writeResults } from './setting.mjs';
 import { subjects } from './subjects.mjs';
 
@@ -41,7 +41,7 @@ class Files {
       onFound,
     });
     for (const { settle } of this.settled.values()) // of those that are missing
-      settle({ failed: `the writing process ${ended ?? 'ended'}; ${lastLines(text)}` });
+      settle({ failed: `the process that writes files ${endingOf({ ended, text })}` });
   }
 
   of(name) {
@@ -119,7 +119,7 @@ async function measure({ name, file, env }, files, until) {
     },
   });
   if (ended)
-    results.problems.push(`${name}${begun ? `, ${begun}` : ''}: the process ${ended}; ${lastLines(text)}`);
+    results.problems.push(`${name}${begun ? `, ${begun}` : ''}: the process ${endingOf({ ended, text })}`);
   explain(name);
 }
 

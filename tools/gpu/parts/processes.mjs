@@ -70,6 +70,8 @@ export function runProgram(command, args, options = {}) {
     for (const stream of [child.stdout, child.stderr]) createInterface({ input: stream }).on('line', take);
     const finish = () => {
       limit.clear();
+      for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy();
+      child.unref(); // a killed process may hang in the driver
       resolve({ ended, text: text.trim() });
     };
     child.stdin.on('error', () => {}); // it has ended
@@ -96,4 +98,7 @@ export const tellParent = (found) => console.log(JSON.stringify(found));
 export const errorText = (error) => `${error.code ?? error.name}: ${error.message}`;
 
 /** The last lines that say what went wrong. */
-export const lastLines = (text, count = 3) => text.split('\n').slice(-count).join(' ').slice(-500);
+const lastLines = (text, count = 3) => text.split('\n').slice(-count).join(' ').slice(-500);
+
+/** How a program ended, and its last words: 'ended with 1; …'. */
+export const endingOf = ({ ended = 'ended', text }) => (text ? `${ended}; ${lastLines(text)}` : ended);

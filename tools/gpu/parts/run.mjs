@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { runScript } from './processes.mjs';
-import { detailPath, readResults } from './setting.mjs';
+import { detailPath, readResults, resultsPath } from './setting.mjs';
 
 /**
  * The two calls: parts in order, with their seconds on an H100 or H200. What a part leaves, the next ones have. `seconds`: with unpacking, and a rest for
@@ -161,23 +161,23 @@ async function runPart({ part, args = [], env = {}, end }, inherited, patience) 
     problems.push(`${part} was not started: the time is up`);
     return {};
   }
-  if (!(part === 'ceilings' && args.length === 0)) rmSync(join(out, `results-${part}.json`), { force: true });
+  if (!(part === 'ceilings' && args.length === 0)) rmSync(resultsPath(part), { force: true });
   const { ended, text } = await runScript(script(part), args, {
     env: { ...inherited, ...unlessSet(env), QUERN_GPU_END: String(end), QUERN_GPU_PATIENCE: patience },
     seconds: left + grace,
     onLine: log,
   });
-  const whole = existsSync(join(out, `results-${part}.json`));
+  const isThere = existsSync(resultsPath(part));
   report(part);
   if (ended && !/^ended with 1$/.test(ended)) problems.push(`${part} ${ended}`);
-  else if (!whole) problems.push(`${part} left no results: ${text.split('\n').slice(-2).join(' ')}`);
+  else if (!isThere) problems.push(`${part} left no results: ${text.split('\n').slice(-2).join(' ')}`);
   await pack();
   return environmentAfter(part);
 }
 
 function saveProblems() {
   try {
-    writeFileSync(detailPath('results-run.json'), JSON.stringify({ part: 'run', problems }, null, 1));
+    writeFileSync(resultsPath('run'), JSON.stringify({ part: 'run', problems }, null, 1));
   } catch (error) {
     console.error(`the list of problems could not be saved: ${error.message}`);
   }

@@ -11,9 +11,11 @@ export const kit = dirname(dirname(fileURLToPath(import.meta.url)));
 export const facts = JSON.parse(readFileSync(join(kit, 'kit.json'), 'utf8'));
 
 const out = process.env.OUT ?? '.';
-const outPath = (name) => join(out, name);
 /** Reports and logs, which travel in results.tar alone. */
 export const detailPath = (name) => join(process.env.QUERN_GPU_DETAILS ?? out, name);
+/** Of a part's results. Those of the machine and of the whole command travel in the tar alone: a place may return no more than eight files. */
+export const resultsPath = (part) =>
+  ['facts', 'run'].includes(part) ? detailPath(`results-${part}.json`) : join(out, `results-${part}.json`);
 
 const start = performance.now();
 const now = () => Date.now() / 1000;
@@ -78,7 +80,7 @@ export function machineOf({ profile }) {
 
 /** Under another name first: a part that is killed leaves whole results. A full disk does not end a part: its output has them too. */
 function save(part, results) {
-  const path = outPath(`results-${part}.json`);
+  const path = resultsPath(part);
   const seconds = Math.round(performance.now() - start) / 1000;
   try {
     writeFileSync(`${path}.new`, `${JSON.stringify({ part, small, seconds, ...results }, null, 1)}\n`);
@@ -101,6 +103,6 @@ export function writeResults(part, results) {
 }
 
 export function readResults(part) {
-  const path = outPath(`results-${part}.json`);
+  const path = resultsPath(part);
   return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : undefined;
 }

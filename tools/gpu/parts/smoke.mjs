@@ -7,7 +7,7 @@ import { contiguousKvCache, inputBatch } from '@quern/core';
 import { loadModel } from '@quern/runtime';
 import { floats } from './cases.mjs';
 import { owning, withDevice } from './device.mjs';
-import { errorText, lastLines, runScript, tellParent } from './processes.mjs';
+import { endingOf, errorText, runScript, tellParent } from './processes.mjs';
 import { kit, machineOf, patience, saveUnfinished, secondsLeft, small, writeResults } from './setting.mjs';
 import { loadCopies, loadOnes } from './weights.mjs';
 
@@ -236,7 +236,7 @@ async function tried(name, env) {
     },
   });
   if (found) return found;
-  return { passed: false, message: `the process ${ended ?? 'ended'}; ${lastLines(text)}` };
+  return { passed: false, message: `the process ${endingOf({ ended, text })}` };
 }
 
 const isAbsent = ({ message }) => /this GPU has no such kernel/.test(message);

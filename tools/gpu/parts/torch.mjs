@@ -1,7 +1,7 @@
 // PyTorch's figures on our shapes, where there is one: torch.py.
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { lastLines, runProgram } from './processes.mjs';
+import { endingOf, runProgram } from './processes.mjs';
 import { detailPath, kit, secondsLeft, small, writeResults } from './setting.mjs';
 
 /**
@@ -14,7 +14,7 @@ export async function runTorch(seconds, flags = []) {
   const args = [join(kit, 'parts/torch.py'), report, String(Math.floor(seconds)), ...flags];
   const { ended, text } = await runProgram('python3', small ? [...args, '--small'] : args, { seconds });
   const torch = existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')) : undefined;
-  return { torch, message: ended && `${ended}${text ? `; ${lastLines(text)}` : ''}` };
+  return { torch, message: ended && endingOf({ ended, text }) };
 }
 
 /** The part: all shapes. */
