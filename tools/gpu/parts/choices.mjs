@@ -98,7 +98,7 @@ async function measured({ name, env }) {
   const found = [];
   const { ended, text } = await runScript(self, [name], {
     env,
-    seconds: Math.max(1, secondsLeft()),
+    seconds: Math.max(1, secondsLeft() - 1),
     silence: 20 * patience,
     onFound: (one) => found.push({ ...one, alternative: name }),
   });

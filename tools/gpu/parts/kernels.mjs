@@ -282,7 +282,7 @@ async function runPart() {
   for (let crashes = 0; crashes < mostCrashes && secondsLeft() > leastSeconds; crashes++) {
     let begun;
     const { ended, text } = await runScript(self, ['own'], {
-      seconds: secondsLeft() + 1,
+      seconds: secondsLeft(),
       silence: 30 * patience,
       onFound(one) {
         begun = one.begins;

@@ -112,7 +112,7 @@ async function measure({ name, file, env }, files, until) {
   let begun;
   const { ended, text } = await runScript(script('model.mjs'), [name, path], {
     env: { ...env, QUERN_GPU_END: String(until) },
-    seconds: Math.max(1, secondsUntil(until) + 3),
+    seconds: Math.max(1, secondsUntil(until) + 1),
     onFound: (found) => {
       begun = found.begins ?? (found.machine || found.skipped ? begun : undefined);
       take(name, found);

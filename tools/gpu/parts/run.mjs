@@ -1,11 +1,11 @@
 // Runs parts one after the other, for run.sh and mac.mjs: node run.mjs first | figures | PART…. A part that crashes or hangs costs itself alone; what is
 // found is in OUT and in results.tar at any time.
 import { execFile } from 'node:child_process';
-import { appendFileSync, existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { runScript } from './processes.mjs';
+import { endingOf, runScript } from './processes.mjs';
 import { detailPath, readResults, resultsPath } from './setting.mjs';
 
 /**
@@ -134,12 +134,16 @@ function environmentAfter(part) {
   return {};
 }
 
-function report(part) {
+/** What a part says went wrong; if it says nothing, how it ended. */
+function report(part, ending) {
   const results = readResults(part);
-  for (const one of results?.problems ?? []) problems.push(`${part}: ${one}`);
-  for (const tool of results?.missing ?? []) problems.push(`${part}: ${tool} is not there`);
-  if (results?.skipped?.length > 0)
-    problems.push(`${part}: not measured, the time was up: ${results.skipped.join('; ')}`);
+  const { problems: own = [], missing = [], skipped = [] } = results ?? {};
+  const all = [...own, ...missing.map((tool) => `${tool} is not there`)];
+  if (skipped.length > 0) all.push(`not measured, the time was up: ${skipped.join('; ')}`);
+  if (!results) all.push(`no results; the part ${ending ?? 'ended'}`);
+  else if (results.unfinished) all.push(`did not finish; the part ${ending ?? 'ended'}`);
+  else if (ending && own.length === 0) all.push(`the part ${ending}`);
+  problems.push(...all.map((one) => `${part}: ${one}`));
 }
 
 /** A call's variables, except those that its caller has set. */
@@ -158,7 +162,7 @@ async function runPart({ part, args = [], env = {}, end }, inherited, patience) 
   log(`== ${part}${switches && `, with${switches}`}`);
   const left = end - now();
   if (left < leastSeconds) {
-    problems.push(`${part} was not started: the time is up`);
+    problems.push(`${part}: not started, the time was up`);
     return {};
   }
   if (!(part === 'ceilings' && args.length === 0)) rmSync(resultsPath(part), { force: true });
@@ -167,10 +171,7 @@ async function runPart({ part, args = [], env = {}, end }, inherited, patience) 
     seconds: left + grace,
     onLine: log,
   });
-  const isThere = existsSync(resultsPath(part));
-  report(part);
-  if (ended && !/^ended with 1$/.test(ended)) problems.push(`${part} ${ended}`);
-  else if (!isThere) problems.push(`${part} left no results: ${text.split('\n').slice(-2).join(' ')}`);
+  report(part, ended && endingOf({ ended, text }));
   await pack();
   return environmentAfter(part);
 }
