@@ -38,6 +38,7 @@ const { values: flags } = parseArgs({
 const to = resolve(flags.to ?? join(root, 'gpu-kit'));
 /** Where the kit is put together: on a Mac it stays as it is. */
 const kit = flags.metal ? to : mkdtempSync(join(tmpdir(), 'quern-kit-'));
+if (!flags.metal) process.on('exit', () => rmSync(kit, { recursive: true, force: true }));
 const gpu = flags.metal ? 'metal' : 'cuda';
 const backend = join(root, `packages/backend-${gpu}`);
 
@@ -261,7 +262,7 @@ function pack() {
   const { status } = spawnSync(program, args, { stdio: [input, output, 'inherit'] });
   for (const file of [input, output]) closeSync(file);
   copyFileSync(join(kit, 'kit.json'), join(to, 'kit.json'));
-  for (const used of [kit, tar]) rmSync(used, { recursive: true });
+  rmSync(tar);
   if (status !== 0) stop(`${program} could not pack ${path}`);
 }
 

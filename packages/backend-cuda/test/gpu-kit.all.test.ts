@@ -1,7 +1,15 @@
 // tools/gpu rehearsed on the emulated device: a tree without node_modules, a PATH without Node.
 import './emulated.js';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -203,6 +211,32 @@ test(
     const { output, results } = ran('check');
     expect(output).toMatch(/passed {2}a story: .* the first 3, 3, 3, 3 of 3 greedy tokens/);
     expect(results.checks).toMatchObject({ 'golden logits': {}, conformance: { passed: true } });
+  },
+  patience,
+);
+
+/** In the place of compute-sanitizer: runs the cases without input, and finds a race. */
+const sanitizer = `#!/bin/sh
+if [ "$1" = --version ]; then echo 'version 1.0'; exit; fi
+tool=$2
+shift 6
+if [ $tool = racecheck ]; then echo '========= Error: Race reported between Write access and Read access'; fi
+exec "$@" < /dev/null
+`;
+
+test(
+  'sanitize: tools side by side, a finding is named',
+  () => {
+    const own = join(scratch, 'compute-sanitizer');
+    writeFileSync(own, sanitizer, { mode: 0o755 });
+    const PATH = makeBin('sanitizer-bin', { xz: join(bin, 'xz'), 'compute-sanitizer': own });
+    const settings = { QUERN_GPU_CASES: '^swiglu: ', QUERN_GPU_TOOLS: 'memcheck,racecheck' };
+    const { output } = run('sanitize', { PATH, ...settings });
+    expect(resultsOf('sanitize').results).toEqual([
+      expect.objectContaining({ tool: 'memcheck', passed: true }),
+      expect.objectContaining({ tool: 'racecheck', passed: false }),
+    ]);
+    expect(output).toMatch(/- sanitize: racecheck: 2 findings; \d+ cases passed, 0 failed/);
   },
   patience,
 );

@@ -53,7 +53,7 @@ export function runProgram(command, args, options = {}) {
     let text = '';
     let ended;
     const child = spawn(command, args, {
-      env: { ...process.env, ...env, QUERN_GPU_CHILD: '1' },
+      env: { ...process.env, QUERN_GPU_CHILD: '1', ...env },
       stdio: ['pipe', 'pipe', 'pipe'],
     });
     const limit = limits(child, options, (message) => {
@@ -89,7 +89,9 @@ export function runProgram(command, args, options = {}) {
 /** The same of one of our scripts. `wrapper`: a program and arguments that run it, such as a sanitizer. */
 export function runScript(path, args, { wrapper = [], ...options } = {}) {
   const [command, ...all] = [...wrapper, process.execPath, '--no-warnings', path, ...args.map(String)];
-  return runProgram(command, all, options);
+  // A wrapper may close the input of what it runs.
+  const env = { ...options.env, ...(wrapper.length > 0 && { QUERN_GPU_CHILD: '0' }) };
+  return runProgram(command, all, { ...options, env });
 }
 
 /** What a child found, for its parent. */

@@ -6,7 +6,10 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { endingOf, runScript } from './processes.mjs';
-import { detailPath, readResults, resultsPath } from './setting.mjs';
+import { detailPath, readResults, resultsPath, small } from './setting.mjs';
+
+/** Cases that the second call forces kernels of. */
+const choiceCases = '^linear (bf16|q4_k) (16|64|256)×\\[14336×4096\\]|^linear q4_k 2048×\\[14336×4096\\]';
 
 /**
  * The two calls: parts in order, with their seconds on an H100 or H200. What a part leaves, the next ones have. `seconds`: with unpacking, and a rest for
@@ -39,8 +42,7 @@ const calls = {
         seconds: 55,
         env: {
           QUERN_GPU_CHOICES: 'SLAB=(4096|8192|16384|32768)|PRODUCT=(warpgroups|128x|64x64|tiles)|ROWS',
-          QUERN_GPU_CHOICE_CASES:
-            '^linear (bf16|q4_k) (16|64|256)×\\[14336×4096\\]|^linear q4_k 2048×\\[14336×4096\\]',
+          ...(!small && { QUERN_GPU_CHOICE_CASES: choiceCases }),
         },
       },
       { part: 'counters', seconds: 32 },

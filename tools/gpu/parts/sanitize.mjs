@@ -4,10 +4,11 @@ import { writeFileSync } from 'node:fs';
 import { runKit } from './kit-runs.mjs';
 import { detailPath, outputOf, patience, saveUnfinished, secondsLeft, writeResults } from './setting.mjs';
 
-/** One case or a few of each kernel with shared memory, shuffles or copies that run beside other work. */
-const cases =
-  process.env.QUERN_GPU_CASES ??
-  '^(linear|attention|uncachedAttention|qkNormRopeAppend|qkvLinear|gateUpSwiglu|sample|topK|argmax|conv1d|moe|addRmsNorm|rmsNorm|softmax|a chain)';
+/** Cases of each kernel with shared memory, shuffles or copies that run beside other work, and of chains. */
+const ops =
+  'linear|attention|uncachedAttention|qkNormRopeAppend|qkvLinear|gateUpSwiglu|sample|topK|argmax|conv1d|expertLinear|addRmsNorm|rmsNorm|softmax';
+const chains = 'several rows at once|each row has its own limit|slots follow';
+const cases = process.env.QUERN_GPU_CASES ?? `^((${ops}): |${chains})`;
 const suites = ['ops', 'fused', 'chain'];
 
 /** compute-sanitizer's exit code when it found something. */
@@ -52,7 +53,7 @@ async function check(tool) {
     { cases, suites },
     {
       count,
-      env,
+      env: { QUERN_CUDA_RATES: 'table', ...env },
       quiet: true,
       wrapper: ['compute-sanitizer', ...options],
       until: Date.now() / 1000 + secondsLeft() - 1,
@@ -71,10 +72,12 @@ function show({ tool, passed, message, lines }) {
 
 const version = outputOf('compute-sanitizer', ['--version']);
 if (version === undefined) console.log('skipped: compute-sanitizer is not there');
-const results = [];
+const found = new Map();
+let results = [];
 async function judge(tool) {
-  results.push(await check(tool));
-  show(results.at(-1));
+  found.set(tool, await check(tool));
+  show(found.get(tool));
+  results = tools.flatMap((each) => found.get(each) ?? []);
   saveUnfinished('sanitize', { version, results });
 }
 await Promise.all(version === undefined ? [] : tools.map(judge));
