@@ -52,7 +52,14 @@ type Settings = Readonly<Record<string, string>>;
 
 /** A command of run.sh. */
 function run(parts: string, settings: Settings = {}) {
-  const env = { PATH: bin, OUT: out, QUERN_GPU_KIT: kit, TMPDIR: tmpdir(), ...settings };
+  const env = {
+    PATH: bin,
+    OUT: out,
+    QUERN_GPU_KIT: kit,
+    TMPDIR: tmpdir(),
+    QUERN_GPU_PATIENCE: '6',
+    ...settings,
+  };
   const args = [join(root, 'tools/gpu/run.sh'), '--small', ...parts.split(' ')];
   const { status, stdout, stderr } = spawnSync('sh', args, { env, encoding: 'utf8' });
   return { status, output: stdout + stderr };
@@ -111,7 +118,7 @@ const python = spawnSync('python3', ['-c', 'import lzma, sys; print(sys.executab
 /** Parts of `first` for which a rehearsal with faults has time. */
 const few: Settings = {
   QUERN_GPU_SECONDS: '500',
-  QUERN_GPU_PATIENCE: '2',
+  QUERN_GPU_PATIENCE: '3',
   QUERN_GPU_FAMILIES: 'norms|few rows, q4_k',
   QUERN_GPU_CASES: '^(l2Normalise|tanh): ',
   QUERN_GPU_MODELS: '^whisper',
@@ -195,7 +202,6 @@ test(
   'a switch with which a family passes holds for the parts that follow',
   () => {
     const { output } = run('smoke facts', {
-      QUERN_GPU_PATIENCE: '8',
       QUERN_GPU_FAMILIES: '^wgmma',
       QUERN_EMULATED_FAILS: 'product_bf16_warpgroups_128x256',
     });
