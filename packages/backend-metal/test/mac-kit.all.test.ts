@@ -13,7 +13,10 @@ afterAll(() => rmSync(scratch, { recursive: true }));
 test('check', () => {
   const out = join(scratch, 'out');
   const args = [script, '--emulated', '--small', '--kit', join(scratch, 'kit'), 'check'];
-  execFileSync(process.execPath, args, { env: { ...process.env, OUT: out }, stdio: 'pipe' });
+  execFileSync(process.execPath, args, {
+    env: { ...process.env, OUT: out, QUERN_GPU_PATIENCE: '6' },
+    stdio: 'pipe',
+  });
   const { checks, machine } = JSON.parse(readFileSync(join(out, 'results-check.json'), 'utf8'));
   expect(machine).toMatchObject({ device: 'emulated GPU', isa: 'apple9', backend: 'metal', emulated: true });
   for (const [name, { passed }] of Object.entries<{ passed?: boolean }>(checks))
