@@ -56,7 +56,7 @@ async function conformance(until) {
   const [passed, failed, unfinished] = ['passed', 'failed', 'unfinished'].map(sum);
   const [avoided, underWay] = ['avoided', 'underWay'].map((name) => all.flatMap((found) => found[name]));
   const rest = [
-    unfinished > 0 && `${unfinished} of ${shares + 1} processes had cases left when the time was up`,
+    unfinished > 0 && `${unfinished} of ${shares + 1} processes left cases undone`,
     underWay.length > 0 && `under way were ${underWay.join(', ')}`,
     avoided.length > 0 && `left out, since a case of the op hung: ${new Set(avoided).size}`,
   ].filter(Boolean);

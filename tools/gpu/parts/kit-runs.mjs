@@ -23,7 +23,7 @@ class Found {
   failures = [];
   /** Cases of ops that hung before. */
   avoided = [];
-  /** Processes that had cases left when the time was up, and the cases under way. */
+  /** Shares with cases left, when the time was up or no driver could be made; and the cases under way. */
   unfinished = 0;
   underWay = [];
   text = '';
@@ -101,6 +101,7 @@ async function runShare(found, selection, { until, ...options }) {
     idle = begun ? 0 : idle + 1;
     if (begun) from = begun.begins + 1;
   }
+  found.unfinished++;
 }
 
 /**

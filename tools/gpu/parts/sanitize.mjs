@@ -37,7 +37,7 @@ function outcomeOf({ passed, failed, unfinished, failures, text }) {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   const findings = lines.filter(isFinding).length;
   const refusal = lines.find((line) => line.startsWith('=====') && isRefusal(line));
-  const cases = `${passed} cases passed, ${failed} failed${unfinished > 0 ? `, ${unfinished} processes had cases left when the time was up` : ''}`;
+  const cases = `${passed} cases passed, ${failed} failed${unfinished > 0 ? `, ${unfinished} processes left cases undone` : ''}`;
   if (findings > 0) return { passed: false, message: `${findings} findings; ${cases}` };
   if (refusal && passed === 0) return { message: refusal.replace(/^=+ */, '') };
   if (failed > 0) return { passed: false, message: `${cases}; ${failures[0].name}: ${failures[0].message}` };
