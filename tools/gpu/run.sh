@@ -64,7 +64,7 @@ if ! starts 2> /dev/null; then
   export LD_LIBRARY_PATH="$LD_LIBRARY_PATH:$own/lib"
   echo "with libstdc++ and libgcc_s of the kit"
   if ! starts; then
-    echo "run.sh: node or the addon does not start; bring.mjs tells the glibc that they need" >&2
+    echo "run.sh: node or the addon does not start; bring.mjs prints the glibc that they need" >&2
     exit 2
   fi
 fi

@@ -9,7 +9,7 @@ import { loadLanguageModel, openModelFile } from '@quern/models';
 import { loadModel } from '@quern/runtime';
 import { owning, withDevice } from './device.mjs';
 import { runKit } from './kit-runs.mjs';
-import { endingOf, errorText, runScript, tellParent } from './processes.mjs';
+import { endingOf, errorText, runScript, sendToParent } from './processes.mjs';
 import {
   detailPath,
   kit,
@@ -226,9 +226,9 @@ async function judgeAll() {
 
 async function judgeOne(name) {
   try {
-    tellParent(await checks.find((one) => one.name === name).act());
+    sendToParent(await checks.find((one) => one.name === name).act());
   } catch (error) {
-    tellParent({ passed: false, message: errorText(error) });
+    sendToParent({ passed: false, message: errorText(error) });
   }
   process.exit();
 }

@@ -3,7 +3,7 @@
 import { fileURLToPath } from 'node:url';
 import { attentionName, productName, productOf, withAttention, withWeights } from './cases.mjs';
 import { withDevice } from './device.mjs';
-import { endingOf, errorText, runScript, tellParent } from './processes.mjs';
+import { endingOf, errorText, runScript, sendToParent } from './processes.mjs';
 import { machineOf, patience, saveUnfinished, secondsLeft, small, writeResults } from './setting.mjs';
 import { secondsOfOp } from './timing.mjs';
 
@@ -50,7 +50,7 @@ const alternatives = [
 const leastSeconds = 3 * patience;
 const wantedCases = new RegExp(process.env.QUERN_GPU_CHOICE_CASES ?? '');
 
-/** Tells { name, seconds } of a case, or why there are none. */
+/** Sends { name, seconds } of a case, or why there are none. */
 async function report(name, act) {
   const found = { name };
   if (secondsLeft() < leastSeconds) found.skipped = true;
@@ -60,7 +60,7 @@ async function report(name, act) {
     } catch (error) {
       found.failed = errorText(error);
     }
-  tellParent(found);
+  sendToParent(found);
 }
 
 async function reportProducts(backend, format, shape, takes) {

@@ -2,7 +2,7 @@
 // Takes the cases of its share, from place k on, without those of ops to avoid. A failure ends the process, since a context that met a fault fails for ever: kit-runs.mjs goes on behind.
 import { knownCodecs, runConformance } from '@quern/conformance';
 import { createDriver } from './device.mjs';
-import { tellParent } from './processes.mjs';
+import { sendToParent } from './processes.mjs';
 
 const {
   cases,
@@ -19,7 +19,7 @@ const takes = (place, { suite, name }) => {
   const isOwn = !without.includes(suite) && place % count === index && place >= from;
   if (!isOwn) return false;
   if (avoid.includes(name.split(':')[0])) {
-    tellParent({ avoided: name });
+    sendToParent({ avoided: name });
     return false;
   }
   places.push(place);
@@ -29,9 +29,9 @@ const options = {
   createDriver: () => createDriver(),
   codecs: knownCodecs,
   only: { takes, ...(cases && { cases: new RegExp(cases) }), ...(suites && { suites }) },
-  onCase: ({ suite, name }) => tellParent({ begins: places.shift(), suite, name }),
+  onCase: ({ suite, name }) => sendToParent({ begins: places.shift(), suite, name }),
   onResult({ suite, name, status, message }) {
-    tellParent({ status, suite, name, message });
+    sendToParent({ status, suite, name, message });
     if (status === 'failed') process.exit();
   },
 };
@@ -42,4 +42,4 @@ try {
 } catch (error) {
   if (error.code !== 'NO_CASES') throw error;
 }
-tellParent({ done: true });
+sendToParent({ done: true });

@@ -1,4 +1,4 @@
-// What the machine is: the device as nvidia-smi tells it, memory, folders, and which tools are there.
+// What the machine is: the device by nvidia-smi, memory, folders, and which tools are there.
 import { readdirSync, statfsSync, writeFileSync } from 'node:fs';
 import { availableParallelism, freemem, release, totalmem } from 'node:os';
 import { detailPath, nvidia, outputOf, writeResults } from './setting.mjs';

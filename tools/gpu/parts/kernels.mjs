@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { attentionName, floats, productName, productOf, withAttention, withWeights } from './cases.mjs';
 import { ceilingsOf } from './ceilings.mjs';
 import { withDevice } from './device.mjs';
-import { endingOf, errorText, runScript, tellParent } from './processes.mjs';
+import { endingOf, errorText, runScript, sendToParent } from './processes.mjs';
 import {
   machineOf,
   patience,
@@ -56,7 +56,7 @@ const leastSeconds = 4 * patience;
 /** Whether there is time for a case or a group of cases; otherwise it is named. */
 function timeFor(name) {
   if (secondsLeft() >= leastSeconds) return true;
-  tellParent({ skipped: name });
+  sendToParent({ skipped: name });
   return false;
 }
 
@@ -64,9 +64,9 @@ function timeFor(name) {
 async function measure(backend, name, work, record) {
   if (!isWanted(name) || !timeFor(name)) return;
   met.add(name);
-  tellParent({ begins: name });
+  sendToParent({ begins: name });
   await orFailed(name, async () =>
-    tellParent({ name, ...work, seconds: await secondsOfOp(backend, record) }),
+    sendToParent({ name, ...work, seconds: await secondsOfOp(backend, record) }),
   );
 }
 
@@ -76,7 +76,7 @@ async function orFailed(name, act) {
     await act();
   } catch (error) {
     met.add(name);
-    tellParent({ name, failed: errorText(error) });
+    sendToParent({ name, failed: errorText(error) });
     if (error.code === 'DEVICE_FAILED') process.exit(1);
   }
 }
@@ -182,7 +182,7 @@ async function measureChoice(backend, S) {
 
 const found = { machine: undefined, ceilings: undefined, kernels: [], skipped: [], problems: [] };
 
-/** Of the second cache, where the probe did not tell: an H100 has 50 MB. */
+/** Of the second cache, where the probe found nothing: an H100 has 50 MB. */
 const usualCacheBytes = 50e6;
 
 /** Shares of the ceilings; the larger one judges a kernel. None where all ops read the same operands, which stay in the cache. */
@@ -250,7 +250,7 @@ async function measureExact(backend) {
 /** Work of a process: what is predicted to be slow, then the rest. */
 async function measureOwn() {
   await withDevice(false, async (backend) => {
-    tellParent({ machine: machineOf(backend) });
+    sendToParent({ machine: machineOf(backend) });
     for (const pass of [isPredictedSlow, () => true]) {
       takes = pass;
       await measureAll(backend);

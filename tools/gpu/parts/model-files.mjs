@@ -1,10 +1,10 @@
 // Writes files of subjects.mjs in the background, in the order of their use: node model-files.mjs FOLDER… -- FILE… Each goes to the first folder with room
-// for it, under another name until it is whole. Tells { file, path } or { file, failed } of each. Waits for room while files before it are in use.
+// for it, under another name until it is whole. Sends { file, path } or { file, failed } of each. Waits for room while files before it are in use.
 import { mkdtempSync, renameSync, rmSync, statfsSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { errorText, tellParent } from './processes.mjs';
+import { errorText, sendToParent } from './processes.mjs';
 import { secondsLeft } from './setting.mjs';
 import { files } from './subjects.mjs';
 
@@ -49,7 +49,7 @@ const made = new Map();
 function ownFolder(folder) {
   if (!made.has(folder)) {
     made.set(folder, mkdtempSync(join(folder, 'quern-')));
-    tellParent({ made: made.get(folder) });
+    sendToParent({ made: made.get(folder) });
   }
   return made.get(folder);
 }
@@ -61,10 +61,10 @@ async function write(name) {
     part = path.replace(/(\.\w+)?$/, '.part$1');
     await files[name].write(part);
     renameSync(part, path);
-    tellParent({ file: name, path });
+    sendToParent({ file: name, path });
   } catch (error) {
     if (part) rmSync(part, { recursive: true, force: true });
-    tellParent({ file: name, failed: errorText(error) });
+    sendToParent({ file: name, failed: errorText(error) });
   }
 }
 

@@ -10,7 +10,7 @@ import {
 } from '@quern/runtime';
 import { owning, withDevice } from './device.mjs';
 import { timesOfSteps } from './op-times.mjs';
-import { errorText, tellParent } from './processes.mjs';
+import { errorText, sendToParent } from './processes.mjs';
 import { decode, prefill, sampled } from './sequences.mjs';
 import { machineOf, readResults, secondsLeft, small } from './setting.mjs';
 import { subjects } from './subjects.mjs';
@@ -23,12 +23,12 @@ const leastSeconds = 4;
 
 /** One work, unless the time is up. A failure does not end the subject; after one of the device nothing can follow. */
 async function measure(work, act) {
-  if (secondsLeft() < leastSeconds) return tellParent({ skipped: work });
-  tellParent({ begins: work });
+  if (secondsLeft() < leastSeconds) return sendToParent({ skipped: work });
+  sendToParent({ begins: work });
   try {
-    tellParent({ work, ...(await act()) });
+    sendToParent({ work, ...(await act()) });
   } catch (error) {
-    tellParent({ work, failed: errorText(error) });
+    sendToParent({ work, failed: errorText(error) });
     if (error.code === 'DEVICE_FAILED') process.exit(1);
   }
 }
@@ -107,11 +107,11 @@ async function language(backend, path, { loads, steps }) {
     try {
       await runLoad(backend, path, one);
     } catch (error) {
-      tellParent({ work: 'loading', failed: errorText(error) });
+      sendToParent({ work: 'loading', failed: errorText(error) });
     }
   if (steps.length === 0) return;
-  if (secondsLeft() < leastSeconds) return tellParent({ skipped: 'times per op' });
-  await timesOfSteps(backend, path, steps, tellParent);
+  if (secondsLeft() < leastSeconds) return sendToParent({ skipped: 'times per op' });
+  await timesOfSteps(backend, path, steps, sendToParent);
 }
 
 const letters = [...'abcdefghijklmnopqrstuvwxyz'];
@@ -178,11 +178,11 @@ async function speech(backend, path) {
 const [, , name, path] = process.argv;
 const subject = subjects.find((one) => one.name === name);
 await withDevice(true, async (backend) => {
-  tellParent({ machine: machineOf(backend) });
+  sendToParent({ machine: machineOf(backend) });
   try {
     await { language, encoder, speech }[subject.kind](backend, path, subject);
   } catch (error) {
-    tellParent({ work: 'loading', failed: errorText(error) });
+    sendToParent({ work: 'loading', failed: errorText(error) });
   }
 });
 process.exit();

@@ -84,7 +84,7 @@ function explain(model) {
   );
 }
 
-/** What the process of a model tells. */
+/** A result of the process of a model. */
 function take(name, found) {
   if (found.machine) results.machine ??= found.machine;
   if (found.skipped) results.skipped.push(`${name}, ${found.skipped}`);

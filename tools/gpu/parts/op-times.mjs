@@ -58,19 +58,19 @@ async function timesOf(model, { sequences, rows, depth }) {
   });
 }
 
-/** Tells { step, milliseconds, count, ops } of each step, or { step, failed }. */
-export async function timesOfSteps(backend, path, steps, tell) {
+/** Sends { step, milliseconds, count, ops } of each step, or { step, failed }. */
+export async function timesOfSteps(backend, path, steps, send) {
   await owning(await loadLanguageModel(await openModelFile(path), backend), async (model) => {
     for (const { name, ...step } of steps) {
       if (secondsLeft() < 2) {
-        tell({ skipped: `times per op, ${name}` });
+        send({ skipped: `times per op, ${name}` });
         continue;
       }
-      tell({ begins: `times per op, ${name}` });
+      send({ begins: `times per op, ${name}` });
       try {
-        tell({ step: name, ...(await timesOf(model, step)) });
+        send({ step: name, ...(await timesOf(model, step)) });
       } catch (error) {
-        tell({ step: name, failed: errorText(error) });
+        send({ step: name, failed: errorText(error) });
       }
     }
   });

@@ -94,8 +94,8 @@ export function runScript(path, args, { wrapper = [], ...options } = {}) {
   return runProgram(command, all, { ...options, env });
 }
 
-/** What a child found, for its parent. */
-export const tellParent = (found) => console.log(JSON.stringify(found));
+/** Sends what a child found to its parent: a line of JSON. */
+export const sendToParent = (found) => console.log(JSON.stringify(found));
 
 export const errorText = (error) => `${error.code ?? error.name}: ${error.message}`;
 

@@ -55,7 +55,7 @@ const parts = [
   'peers',
 ];
 
-/** Seconds of single parts, all together, where none are told. */
+/** Seconds of single parts, all together, by default. */
 const usualSeconds = 540;
 /** A part that does not end by itself is stopped so long after its end. */
 const grace = 2;
@@ -125,7 +125,7 @@ function pack() {
 }
 const secondsOfPack = 5;
 
-/** What nvidia-smi tells of the driver; '' without it. */
+/** What nvidia-smi says of the driver; '' without it. */
 const driverIn = (results) =>
   results?.missing.includes('nvidia-smi') ? '' : (results?.facts['nvidia-smi'] ?? '');
 

@@ -1,4 +1,4 @@
-// What a part knows of its run: the kit, the size of the work, where results go.
+// Settings of a run: the kit, the size of the work, where results go.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -55,7 +55,7 @@ export function outputOf(command, args, options = {}) {
   }
 }
 
-/** Driver, clocks and other users of the device, as NVIDIA's own tool tells. */
+/** Driver, clocks and other users of the device, by nvidia-smi. */
 export const nvidia = () =>
   outputOf('nvidia-smi', [
     '--query-gpu=name,driver_version,memory.total,clocks.max.sm,clocks.max.mem,power.limit',

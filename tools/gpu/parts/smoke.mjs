@@ -7,7 +7,7 @@ import { contiguousKvCache, inputBatch } from '@quern/core';
 import { loadModel } from '@quern/runtime';
 import { floats } from './cases.mjs';
 import { owning, withDevice } from './device.mjs';
-import { endingOf, errorText, runScript, tellParent } from './processes.mjs';
+import { endingOf, errorText, runScript, sendToParent } from './processes.mjs';
 import { kit, machineOf, patience, saveUnfinished, secondsLeft, small, writeResults } from './setting.mjs';
 import { loadCopies, loadOnes } from './weights.mjs';
 
@@ -162,11 +162,11 @@ async function replays(device, cpu) {
 async function chain(device, cpu) {
   const path = join(kit, 'node_modules/@quern/demo-model/model/quern-demo.gguf');
   const options = { maxTokens: small ? 4 : 12, temperature: 0, ignoreEos: true };
-  const told = async (backend) =>
+  const generated = async (backend) =>
     owning(await loadModel(path, { backend, context: 64 }), async (model) =>
       (await model.generate('Once upon a time', options).result).tokens.join(),
     );
-  const [got, want] = [await told(device), await told(cpu)];
+  const [got, want] = [await generated(device), await generated(cpu)];
   return {
     passed: got === want,
     message: got === want ? `tokens ${got}` : `tokens ${got} instead of ${want}`,
@@ -287,10 +287,10 @@ async function tryOne(name) {
     await withDevice(true, async (device) => {
       const machine = machineOf(device);
       const cpu = await openCpu({ precision: 'exact' });
-      tellParent({ machine, ...(await owning(cpu, () => act(device, cpu))) });
+      sendToParent({ machine, ...(await owning(cpu, () => act(device, cpu))) });
     });
   } catch (error) {
-    tellParent({ passed: false, message: errorText(error) });
+    sendToParent({ passed: false, message: errorText(error) });
   }
   process.exit();
 }
