@@ -55,6 +55,10 @@ if [ -z "$own" ]; then exit 2; fi
 if [ "$folder" != "${TMPDIR:-/tmp}" ]; then echo "programs run in $own"; fi
 # Where containers have NVIDIA's driver.
 export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}/usr/local/nvidia/lib64:/usr/local/nvidia/lib"
+# Where CUDA's tools are, if not in PATH.
+PATH="$PATH:${CUDA_HOME:-/usr/local/cuda}/bin"
+for tools in /opt/nvidia/nsight-compute/*; do PATH="$PATH:$tools"; done
+export PATH
 # node and the addon, with the system's libraries if they do, otherwise with the kit's.
 starts() {
   "$own/node" -e 'process.dlopen({ exports: {} }, process.argv[1])' \

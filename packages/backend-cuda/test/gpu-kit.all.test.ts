@@ -54,6 +54,7 @@ type Settings = Readonly<Record<string, string>>;
 function run(parts: string, settings: Settings = {}) {
   const env = {
     PATH: bin,
+    CUDA_HOME: scratch, // has no tools
     OUT: out,
     QUERN_GPU_KIT: kit,
     TMPDIR: tmpdir(),
