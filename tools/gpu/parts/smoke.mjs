@@ -3,10 +3,11 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createBackend as openCpu } from '@quern/backend-cpu';
+import { knownCodecs, runConformance } from '@quern/conformance';
 import { contiguousKvCache, inputBatch } from '@quern/core';
 import { loadModel } from '@quern/runtime';
 import { floats } from './cases.mjs';
-import { owning, withDevice } from './device.mjs';
+import { createDriver, owning, withDevice } from './device.mjs';
 import { endingOf, errorText, runScript, sendToParent } from './processes.mjs';
 import { kit, machineOf, patience, saveUnfinished, secondsLeft, small, writeResults } from './setting.mjs';
 import { loadCopies, loadOnes } from './weights.mjs';
@@ -158,8 +159,17 @@ async function replays(device, cpu) {
   });
 }
 
-/** Greedy tokens of the demo model: graphs, dependent launches, a chain. */
+/** The first case of the kit that fails on chains. */
+async function failedChain() {
+  const only = { suites: ['chain'], cases: /^(several rows at once|each row has its own limit)/ };
+  const kit = await runConformance({ createDriver: () => createDriver(), codecs: knownCodecs, only });
+  return kit.results.find(({ status }) => status !== 'passed');
+}
+
+/** Chains of the kit; greedy tokens of the demo model: graphs, dependent launches and, where steps are fast, chains. */
 async function chain(device, cpu) {
+  const failed = await failedChain();
+  if (failed) return { passed: false, message: `${failed.name}: ${failed.message}` };
   const path = join(kit, 'node_modules/@quern/demo-model/model/quern-demo.gguf');
   const options = { maxTokens: small ? 4 : 12, temperature: 0, ignoreEos: true };
   const generated = async (backend) =>
