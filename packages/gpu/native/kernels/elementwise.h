@@ -11,17 +11,15 @@ struct TwoInputs {
   long n, b_count;
 };
 
-KERNEL(add, TwoInputs) {
-  const long threads = long(grid_blocks()) * block_threads();
-  for (long i = long(block_index()) * block_threads() + thread_index(); i < args.n; i += threads)
-    args.y[i] = args.a[i] + args.b[column_of(i, args.b_count, args.n)];
-}
+struct Plus {
+  FUNCTION float operator()(float a, float b) const { return a + b; }
+};
+struct TimesOther {
+  FUNCTION float operator()(float a, float b) const { return a * b; }
+};
 
-KERNEL(mul, TwoInputs) {
-  const long threads = long(grid_blocks()) * block_threads();
-  for (long i = long(block_index()) * block_threads() + thread_index(); i < args.n; i += threads)
-    args.y[i] = args.a[i] * args.b[column_of(i, args.b_count, args.n)];
-}
+KERNEL(add, TwoInputs) { map2(args.a, args.b, args.y, args.n, args.b_count, Plus()); }
+KERNEL(mul, TwoInputs) { map2(args.a, args.b, args.y, args.n, args.b_count, TimesOther()); }
 
 } // namespace gpu
 } // namespace quern

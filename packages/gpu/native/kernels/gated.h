@@ -18,8 +18,8 @@ struct Geglu {
   FUNCTION float operator()(float gate, float up) const { return gelu_tanh_of(gate) * up; }
 };
 
-KERNEL(swiglu, Gated) { map2(args.gate, args.up, args.y, args.n, Swiglu()); }
-KERNEL(geglu, Gated) { map2(args.gate, args.up, args.y, args.n, Geglu()); }
+KERNEL(swiglu, Gated) { map2(args.gate, args.up, args.y, args.n, args.n, Swiglu()); }
+KERNEL(geglu, Gated) { map2(args.gate, args.up, args.y, args.n, args.n, Geglu()); }
 
 } // namespace gpu
 } // namespace quern

@@ -11,17 +11,50 @@ FUNCTION long column_of(long i, long width, long n) {
   return n >> 31 ? i % width : long(unsigned(i) % unsigned(width));
 }
 
-// X and Y: Global pointers. f: an object with operator().
-template <class X, class Y, class F>
-FUNCTION void map(X x, Y y, long n, F f) {
-  const long threads = long(grid_blocks()) * block_threads();
-  for (long i = long(block_index()) * block_threads() + thread_index(); i < n; i += threads) y[i] = f(x[i]);
+// Elements of a thread at a time. All are loaded before the first is stored: y may be x, so loads behind a store wait for it.
+CONSTANT int EACH = 4;
+
+// A thread's elements: first, first + block_threads(), …; then those `step` further on.
+struct MapShare {
+  long first, step;
+};
+FUNCTION MapShare share_of_map() {
+  const long of_block = long(EACH) * block_threads();
+  return {block_index() * of_block + thread_index(), grid_blocks() * of_block};
 }
 
+// f: an object with operator().
+template <class T, class U, class F>
+FUNCTION void map(Global<const T> x, Global<U> y, long n, F f) {
+  const MapShare share = share_of_map();
+  for (long first = share.first; first < n; first += share.step) {
+    T values[EACH] = {};
+    UNROLL for (int j = 0; j < EACH; j++) {
+      const long i = first + long(j) * block_threads();
+      if (i < n) values[j] = x[i];
+    }
+    UNROLL for (int j = 0; j < EACH; j++) {
+      const long i = first + long(j) * block_threads();
+      if (i < n) y[i] = f(values[j]);
+    }
+  }
+}
+
+// b: [b_count], once for all rows of a.
 template <class F>
-FUNCTION void map2(Global<const float> a, Global<const float> b, Global<float> y, long n, F f) {
-  const long threads = long(grid_blocks()) * block_threads();
-  for (long i = long(block_index()) * block_threads() + thread_index(); i < n; i += threads) y[i] = f(a[i], b[i]);
+FUNCTION void map2(Global<const float> a, Global<const float> b, Global<float> y, long n, long b_count, F f) {
+  const MapShare share = share_of_map();
+  for (long first = share.first; first < n; first += share.step) {
+    float of_a[EACH] = {}, of_b[EACH] = {};
+    UNROLL for (int j = 0; j < EACH; j++) {
+      const long i = first + long(j) * block_threads();
+      if (i < n) of_a[j] = a[i], of_b[j] = b[column_of(i, b_count, n)];
+    }
+    UNROLL for (int j = 0; j < EACH; j++) {
+      const long i = first + long(j) * block_threads();
+      if (i < n) y[i] = f(of_a[j], of_b[j]);
+    }
+  }
 }
 
 struct OneInput {

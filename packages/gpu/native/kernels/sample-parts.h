@@ -76,17 +76,18 @@ FUNCTION int token_by_index(ARGUMENTS const SampleParts& args, Settings given, W
 }
 
 // The token among the first places: top-k, then top-p, then min-p.
-FUNCTION int token_in_order(ARGUMENTS const SampleParts& args, Settings given, Shared<unsigned long> partial) {
+FUNCTION int token_in_order(ARGUMENTS const SampleParts& args, Settings given, SelectSpace space) {
   const int p = thread_index(), left = args.all.V - p * ROW_PART;
   const long at = (long(block_index()) * args.parts + p) * ROW_PART;
   const SortedPart part = {args.places + at, p >= args.parts ? 0 : left < ROW_PART ? left : ROW_PART};
   const Sums plain = {args.plain_sums + at}, sums = {args.sums + at};
   Place low = least_finite();
-  if (given.top_k > 0 && given.top_k < float(sum_from(low, part, Counts{}, partial)))
-    low = place_with_sum(static_cast<unsigned long>(given.top_k), part, Counts{}, partial);
-  if (given.top_p < 1) low = place_with_sum(nucleus_sum(given.top_p, sum_from(low, part, plain, partial)), part, plain, partial);
-  const unsigned long total = sum_from(low, part, sums, partial);
-  return index_of(place_with_sum(drawn(args.all, given, total), part, sums, partial));
+  if (given.top_k > 0 && given.top_k < float(sum_from(low, part, Counts{}, space.partial)))
+    low = place_with_sum(static_cast<unsigned long>(given.top_k), part, Counts{}, space);
+  if (given.top_p < 1)
+    low = place_with_sum(nucleus_sum(given.top_p, sum_from(low, part, plain, space.partial)), part, plain, space);
+  const unsigned long total = sum_from(low, part, sums, space.partial);
+  return index_of(place_with_sum(drawn(args.all, given, total), part, sums, space));
 }
 
 // A block per row, a thread per part.
@@ -104,7 +105,7 @@ KERNEL_OF(sample_merge, SampleParts, 1024, 1) {
   int token = holds && given.temperature == 0 ? index_of(first) : NO_TOKEN;
   if (holds && draws_token(given, highest)) {
     const Weights weights = {highest, given.temperature, least_order(highest, given.log_min_p)};
-    token = given.in_order_of_index() ? token_by_index(args, given, weights, space) : token_in_order(args, given, partial);
+    token = given.in_order_of_index() ? token_by_index(args, given, weights, space) : token_in_order(args, given, space);
   }
   if (thread_index() == 0) args.all.y[block_index()] = token;
 }

@@ -2,6 +2,7 @@
 // bisection. In a search, thread p has part p.
 #pragma once
 #include "row-parts.h"
+#include "select.h"
 
 namespace quern {
 namespace gpu {
@@ -56,25 +57,44 @@ FUNCTION unsigned long sum_from(Place low, SortedPart part, Amounts amounts, Sha
   return block_running_sum(amounts.through(count_from(low, part, 0, part.count)), partial).all;
 }
 
-// The place at which the running sum over the row reaches `target`: from 1 to the sum over all.
+// The place among [least, most) of the parts, together `left.all` of them, at which their running sum reaches `target`.
 template <class Amounts>
-FUNCTION Place place_with_sum(unsigned long target, SortedPart part, Amounts amounts, Shared<unsigned long> partial) {
+FUNCTION Place listed_with_sum(unsigned long target, SortedPart part, Amounts amounts, int least, int most, RunningSum left, SelectSpace space) {
+  int to = int(left.before);
+  for (int i = least; i < most; i++, to++) {
+    space.places[to] = part.places[i];
+    space.amounts[to] = amounts.through(i + 1) - amounts.through(i);
+  }
+  barrier();
+  return reached_in_list(target, int(left.all), space);
+}
+
+// The place at which the running sum over the row reaches `target`: from 1 to the sum over all. A bit of it per round, until few places
+// are left: they are listed.
+template <class Amounts>
+FUNCTION Place place_with_sum(unsigned long target, SortedPart part, Amounts amounts, SelectSpace space) {
   constexpr int index_bits = 20;
   Place found = 0;
   int least = 0, most = part.count; // own places above the one looked for, and with it
-  for (int bit = 63; bit >= 0; bit--) {
+  for (int bit = 63;; bit--) {
     if (bit == 31) found |= ~Place(0) >> 32 >> index_bits << index_bits; // the same in all places
     if (bit == 31) bit = index_bits - 1;
+    if (bit % 4 == 3) { // at bit 3 at most 16 places are left
+      const RunningSum left = block_running_sum(static_cast<unsigned long>(most - least), space.partial);
+      if (left.all <= LIST) {
+        const unsigned long above = block_running_sum(amounts.through(least), space.partial).all;
+        return listed_with_sum(target - above, part, amounts, least, most, left, space);
+      }
+    }
     const Place tried = found | Place(1) << bit;
     const int count = count_from(tried, part, least, most);
-    if (block_running_sum(amounts.through(count), partial).all >= target) {
+    if (block_running_sum(amounts.through(count), space.partial).all >= target) {
       found = tried;
       most = count;
     } else {
       least = count;
     }
   }
-  return found;
 }
 
 } // namespace gpu

@@ -77,7 +77,7 @@ KERNEL_OF(top_k_merge, TopKParts, 1024, 1) {
   int done = 0; // of the part
   for (int first = 0; first < args.all.k; first += LIST) {
     const int listed = args.all.k - first < LIST ? args.all.k - first : LIST;
-    const Place last = place_with_sum(static_cast<unsigned long>(first + listed), part, Counts{}, partial);
+    const Place last = place_with_sum(static_cast<unsigned long>(first + listed), part, Counts{}, space);
     const int end = count_from(last, part, done, part.count);
     int to = int(block_running_sum(static_cast<unsigned long>(end - done), partial).before);
     for (; done < end; done++, to++) {

@@ -1,5 +1,7 @@
 // Kernels on the emulated device, against their definitions in float64.
+#include "kernels/cast.h"
 #include "kernels/elementwise.h"
+#include "kernels/gated.h"
 #include "kernels/permute-columns.h"
 #include "kernels/rms-norm.h"
 #include "test/arrays.h"
@@ -18,6 +20,26 @@ void elementwise_agrees() {
     launched("add", 3, 64, repeats,
              [&] { agrees("add", y.values(), 1e-7, [&](int64_t i) { return double(a[i]) + b[i % ((n + 1) / 2)]; }); });
   }
+}
+
+// All elements of a thread are loaded before the first is stored: y may lie over x, one element of the thread further on.
+void loads_come_before_stores() {
+  constexpr int threads = 32, n = EACH * threads;
+  const std::vector<float> a = numbers(n + threads, 6), b = numbers(n, 7);
+  const Array<float> left(a), right(b);
+  const Global<float> y = left.global() + threads;
+  const auto moved = [&](const char* kernel, const auto& args, const auto& expected) {
+    left.write(a);
+    launched<1>(kernel, 1, threads, args, [&] {
+      std::vector<float> got = left.values();
+      got.erase(got.begin(), got.begin() + threads);
+      agrees(kernel, got, 1e-6, expected);
+    });
+  };
+  moved("add", TwoInputs{left.global(), right.global(), y, n, n}, [&](int64_t i) { return double(a[size_t(i)]) + b[size_t(i)]; });
+  moved("cast_f32_f32", OneInput{left.global(), y, n}, [&](int64_t i) { return a[size_t(i)]; });
+  moved("swiglu", Gated{left.global(), right.global(), y, n},
+        [&](int64_t i) { return a[size_t(i)] / (1 + ::exp(-double(a[size_t(i)]))) * b[size_t(i)]; });
 }
 
 void permute_columns_agrees() {
@@ -78,6 +100,7 @@ int main() {
   Memory memory(1 << 26);
   device_memory() = &memory;
   elementwise_agrees();
+  loads_come_before_stores();
   permute_columns_agrees();
   columns_agree();
   rms_norm_agrees();

@@ -1,6 +1,7 @@
 // Tokens from logits: a block per row, or several for long rows.
 #include "gpu/ops/choice.h"
 
+#include "gpu/ops/elements.h"
 #include "gpu/ops/ops.h"
 #include "kernels/argmax.h"
 #include "kernels/log-probs.h"
@@ -16,14 +17,18 @@ namespace quern::gpu {
 static constexpr int threads = 512;
 static constexpr int64_t most_sampled = 1 << 20;     // of kernels/sample.h
 static constexpr int64_t long_row = 4 * ROW_PART;    // a block takes shorter ones without loss
-static constexpr int64_t most_sorted = 2048;         // parts: more rows fill the GPU by themselves, and would need too much memory
+static constexpr int64_t most_sorted = 2048;         // parts at a time: they have 48 KiB of scratch memory each
 
 static int64_t row_parts(int64_t width) { return (width + ROW_PART - 1) / ROW_PART; }
 
 // Whether rows are sorted in parts: the results are the same.
-static bool sorts_parts(int64_t rows, int64_t width) {
-  const int64_t parts = row_parts(width);
-  return width >= long_row && parts <= MOST_PARTS && rows * parts <= most_sorted;
+static bool sorts_parts(int64_t width) { return width >= long_row && row_parts(width) <= MOST_PARTS; }
+
+// Calls act(first, count) for rows that are sorted at a time.
+template <class Act>
+static void each_sorted(int64_t rows, int64_t parts, const Act& act) {
+  const int64_t most = most_sorted / parts;
+  for (int64_t first = 0; first < rows; first += most) act(first, std::min(most, rows - first));
 }
 
 // Of a block that merges parts: a thread per part.
@@ -47,27 +52,35 @@ void launch_argmax(const OpCall& op, const float* x, int32_t* y, int64_t rows, i
 
 void launch_top_k(const OpCall& op, const TopK& args, int64_t rows) {
   if (rows == 0) return;
-  if (!sorts_parts(rows, args.width)) return op.launch("top_k", rows, threads, args);
+  if (!sorts_parts(args.width)) return op.launch("top_k", rows, threads, args);
   const int64_t parts = row_parts(args.width), kept = std::min(args.k, ROW_PART);
-  const TopKParts split{args, op.scratch<Place>(rows * parts * kept), op.small(parts), op.small(kept)};
-  op.launch("top_k_parts", rows * parts, threads, split);
-  op.launch("top_k_merge", rows, threads_of_parts(parts), split);
+  Place* const places = op.scratch<Place>(std::min(rows * parts, most_sorted) * kept);
+  each_sorted(rows, parts, [&](int64_t first, int64_t count) {
+    const TopK of{args.x + first * args.width, args.values + first * args.k, args.indices + first * args.k, args.width, args.k};
+    const TopKParts split{of, places, op.small(parts), op.small(kept)};
+    op.launch("top_k_parts", count * parts, threads, split);
+    op.launch("top_k_merge", count, threads_of_parts(parts), split);
+  });
 }
 
 static void launch_sample(const OpCall& op, const Sample& args, int64_t rows) {
   if (rows == 0) return;
-  if (!sorts_parts(rows, args.V)) return op.launch("sample", rows, threads, args);
-  const int64_t parts = row_parts(args.V), sorted = rows * parts * ROW_PART;
+  if (!sorts_parts(args.V)) return op.launch("sample", rows, threads, args);
+  const int64_t parts = row_parts(args.V), at_a_time = std::min(rows * parts, most_sorted), sorted = at_a_time * ROW_PART;
   const Place* const firsts = launch_first_places(op, args.x, rows, args.V);
-  const SampleParts split{args,
-                          firsts,
-                          op.scratch<unsigned long>(rows * parts),
-                          op.scratch<Place>(sorted),
-                          op.scratch<unsigned long>(sorted),
-                          op.scratch<unsigned long>(sorted),
-                          op.small(parts)};
-  op.launch("sample_parts", rows * parts, threads, split);
-  op.launch("sample_merge", rows, threads_of_parts(parts), split);
+  SampleParts split{args,
+                    firsts,
+                    op.scratch<unsigned long>(at_a_time),
+                    op.scratch<Place>(sorted),
+                    op.scratch<unsigned long>(sorted),
+                    op.scratch<unsigned long>(sorted),
+                    op.small(parts)};
+  each_sorted(rows, parts, [&](int64_t first, int64_t count) {
+    split.all.x = args.x + first * args.V, split.all.settings = args.settings + first * 4;
+    split.all.draws = args.draws + first, split.all.y = args.y + first, split.firsts = firsts + first * parts;
+    op.launch("sample_parts", count * parts, threads, split);
+    op.launch("sample_merge", count, threads_of_parts(parts), split);
+  });
 }
 
 void argmax(const OpCall& op) {
@@ -100,7 +113,7 @@ void penalise(const OpCall& op) {
   const int64_t S = x.shape[0];
   op.need(x.same_shape(y) && tokens.rank == 2 && tokens.shape[0] == S && strengths.shape[0] == S && strengths.width() == 3,
           "tokens must be [S, L], strengths [S, 3], y as x");
-  op.launch_elements("cast_f32_f32", x.count, OneInput{x.data, y.data, x.count});
+  launch_map(op, "cast_f32_f32", OneInput{x.data, y.data, x.count});
   op.launch("penalise", x.rows(), threads,
             Penalise{x.data, strengths.data, op.ids(PenaliseOp::TOKENS), y.data, op.small(x.width()), op.small(tokens.shape[1]),
                      op.fault, op.index});

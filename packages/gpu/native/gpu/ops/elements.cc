@@ -1,5 +1,5 @@
 // Ops on single elements.
-#include "gpu/op-call.h"
+#include "gpu/ops/elements.h"
 #include "gpu/ops/ops.h"
 #include "kernels/cast.h"
 #include "kernels/elementwise.h"
@@ -14,19 +14,19 @@ static void two_inputs(const OpCall& op, const char* kernel) {
   const quern::Floats a = op.floats(AddOp::A), b = op.floats(AddOp::B), y = op.floats(AddOp::Y);
   op.need(a.same_shape(y), "y must have the shape of a");
   op.need(a.same_shape(b) || (b.rank == 1 && b.width() == a.width()), "b must have the shape of a, or of its rows");
-  op.launch_elements(kernel, y.count, TwoInputs{a.data, b.data, y.data, y.count, b.count});
+  launch_map(op, kernel, TwoInputs{a.data, b.data, y.data, y.count, b.count});
 }
 
 static void gated(const OpCall& op, const char* kernel) {
   const quern::Floats gate = op.floats(SwigluOp::GATE), up = op.floats(SwigluOp::UP), y = op.floats(SwigluOp::Y);
   op.need(gate.same_shape(up) && gate.same_shape(y), "all operands must have one shape");
-  op.launch_elements(kernel, y.count, Gated{gate.data, up.data, y.data, y.count});
+  launch_map(op, kernel, Gated{gate.data, up.data, y.data, y.count});
 }
 
 static void one_input(const OpCall& op, const char* kernel, int x, int y) {
   const quern::Floats input = op.floats(x), result = op.floats(y);
   op.need(input.same_shape(result), "y must have the shape of x");
-  op.launch_elements(kernel, result.count, OneInput{input.data, result.data, result.count});
+  launch_map(op, kernel, OneInput{input.data, result.data, result.count});
 }
 
 void add(const OpCall& op) { two_inputs(op, "add"); }
@@ -40,13 +40,13 @@ void gelu(const OpCall& op) { one_input(op, op.integer(GeluOp::FORM) == 0 ? "gel
 void scale(const OpCall& op) {
   const quern::Floats x = op.floats(ScaleOp::X), y = op.floats(ScaleOp::Y);
   op.need(x.same_shape(y), "y must have the shape of x");
-  op.launch_elements("scale", y.count, Scale{x.data, y.data, y.count, op.number(ScaleOp::FACTOR)});
+  launch_map(op, "scale", Scale{x.data, y.data, y.count, op.number(ScaleOp::FACTOR)});
 }
 
 void log10(const OpCall& op) {
   const quern::Floats x = op.floats(Log10Op::X), y = op.floats(Log10Op::Y);
   op.need(x.same_shape(y), "y must have the shape of x");
-  op.launch_elements("log10_op", y.count, Log10{x.data, y.data, y.count, op.number(Log10Op::FLOOR)});
+  launch_map(op, "log10_op", Log10{x.data, y.data, y.count, op.number(Log10Op::FLOOR)});
 }
 
 static const char* format_of(const OpCall& op, const Operand& operand) {
@@ -63,9 +63,8 @@ void cast(const OpCall& op) {
   const Operand &x = op.operand(CastOp::X), &y = op.operand(CastOp::Y);
   op.need(x.rank == y.rank && std::equal(x.shape, x.shape + x.rank, y.shape), "y must have the shape of x");
   const std::string kernel = std::string("cast") + format_of(op, x) + format_of(op, y);
-  op.launch_elements(
-      kernel.c_str(), y.count,
-      Recode{reinterpret_cast<const unsigned short*>(x.data), reinterpret_cast<unsigned short*>(y.data), y.count});
+  launch_map(op, kernel.c_str(),
+             Recode{reinterpret_cast<const unsigned short*>(x.data), reinterpret_cast<unsigned short*>(y.data), y.count});
 }
 
 }  // namespace quern::gpu
