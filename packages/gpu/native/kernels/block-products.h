@@ -2,7 +2,6 @@
 // takes a group of 32 values of each, `parts` warps of a block share long rows. x goes through shared memory, two rows at a time:
 // lanes would read it 128 bytes apart. Sums of quants are exact in f32 products; a scale multiplies them once per group. The order of sums depends on K and `parts` alone: the bits of a row do not depend on others.
 #pragma once
-#include "block-sum.h"
 #include "fault-code.h"
 #include "few-matrices.h"
 #include "formats/every.h"
@@ -123,12 +122,10 @@ FUNCTION float streamed_columns(Global<const float> x, Rows w, int rows, int dep
       if (g < groups) total = add_groups<COUNT>(total, t, loaded, of_warp + lane() * GROUP_PITCH);
     }
   }
-  float mine = 0;
+  LaneSums<ROWS * COLUMNS> all;
   UNROLL for (int t = 0; t < ROWS; t++)
-    UNROLL for (int c = 0; c < COLUMNS; c++) {
-      const float sum = warp_sum(total.sums[t][c]);
-      if (lane() == t * COLUMNS + c) mine = sum;
-    }
+    UNROLL for (int c = 0; c < COLUMNS; c++) all.of[t * COLUMNS + c] = total.sums[t][c];
+  const float mine = warp_sums(all);
   if (parts == 1) return mine;
   barrier(); // the sums before have been read
   partial[thread_index()] = mine;
@@ -145,6 +142,37 @@ struct WarpShare {
 };
 
 FUNCTION WarpShare share_of_warp(int parts, int columns) { return {warp() % parts, warp() / parts * columns}; }
+
+// What a warp loads first, while launches before are not done: a group per lane of four rows. Eight lanes have the lines of a row.
+template <class Format, class Rows>
+FUNCTION void prefetch_groups(Rows w, int depth, int part) {
+  constexpr int LOW = Format::LOW, HIGH = Format::HIGH > 0 ? Format::HIGH : 1, LINE = WARP; // words
+  const int c = lane() / 8, line = lane() % 8, of_high = line - LOW, groups = depth / GROUP, start = part * WARP;
+  if (w.count < 1 || start >= groups) return;
+  const Planes planes = w.planes(c);
+  const long at = w.row(c) * groups + start;
+  if (line < LOW && start + line * WARP / LOW < groups) prefetch(planes.low + (at * LOW + line * LINE));
+  if (of_high >= 0 && of_high < Format::HIGH && start + of_high * WARP / HIGH < groups) prefetch(planes.high + (at * HIGH + of_high * LINE));
+  if (line == 0) prefetch(planes.factors + at / Format::SPAN * Format::FACTORS);
+  if (line == 1 && Format::SUBSCALES > 0) prefetch(planes.subscales + at * Format::SUBSCALES);
+}
+
+template <class Format>
+FUNCTION void prefetch_streamed(ARGUMENTS const FewLinear<Planes>& args) {
+  constexpr int COLUMNS = 4;
+  const FewShare<Planes> share = share_of_block(args);
+  const WarpShare mine = share_of_warp(args.parts, COLUMNS);
+  const int first = share.block * (PRODUCT_WARPS / args.parts * COLUMNS) + mine.first;
+  prefetch_groups<Format>(PlaneRows{share.matrix.w, first, share.matrix.columns - first}, args.depth, mine.part);
+}
+
+template <class Format>
+FUNCTION void prefetch_gated_blocks(ARGUMENTS const GateUp<Planes>& args) {
+  constexpr int PAIRS = 2;
+  const WarpShare mine = share_of_warp(args.parts, PAIRS);
+  const int first = block_index() * (PRODUCT_WARPS / args.parts * PAIRS) + mine.first;
+  prefetch_groups<Format>(PairedPlaneRows<PAIRS>{args.gate, args.up, first, args.columns - first}, args.depth, mine.part);
+}
 
 template <class Format, int ROWS, int COLUMNS>
 FUNCTION void streamed_rows(Shared<Float4> staged, Shared<float> partial, ARGUMENTS const FewLinear<Planes>& args) {
@@ -175,14 +203,18 @@ FUNCTION void gated_blocks(Shared<Float4> staged, Shared<float> partial, ARGUMEN
 }
 
 #define BLOCKS_FEW_ROWS(Format, name, rows)                            \
-  KERNEL(linear_few_##rows##_##name, FewLinear<Planes>) {              \
+  KERNEL_AHEAD(linear_few_##rows##_##name, FewLinear<Planes>) {        \
     SHARED(Float4, staged, Staged<rows>::count);                       \
     SHARED(float, partial, PARTIAL_SUMS);                              \
+    prefetch_streamed<Format>(args);                                   \
+    previous_launches_done();                                          \
     streamed_rows<Format, rows, 4>(staged, partial, args);             \
   }                                                                    \
-  KERNEL(gate_up_few_##rows##_##name, GateUp<Planes>) {                \
+  KERNEL_AHEAD(gate_up_few_##rows##_##name, GateUp<Planes>) {          \
     SHARED(Float4, staged, Staged<rows>::count);                       \
     SHARED(float, partial, PARTIAL_SUMS);                              \
+    prefetch_gated_blocks<Format>(args);                               \
+    previous_launches_done();                                          \
     gated_blocks<Format, rows>(staged, partial, args);                 \
   }
 #define BLOCKS_FEW(Format, name) EVERY_FEW_ROWS(BLOCKS_FEW_ROWS, Format, name)

@@ -46,6 +46,30 @@ FUNCTION FewShare<Weights> share_of_block(ARGUMENTS const FewLinear<Weights>& ar
   return {args.matrices[2], block - second, args.matrices[2].end - second};
 }
 
+// COUNT values of a lane: 1, 2, … 32.
+template <int COUNT>
+struct LaneSums {
+  float of[COUNT];
+};
+
+// The sum of values i over the lanes of a warp, in lane i: with the bits of warp_sum. Lanes that add half of the values give the other
+// half away, so that 32 sums take 31 shuffles.
+template <int COUNT>
+FUNCTION float warp_sums(LaneSums<COUNT> values) {
+  int apart = WARP / 2;
+  UNROLL for (int half = COUNT / 2; half > 0; half /= 2) {
+    const bool upper = (lane() & apart) != 0;
+    UNROLL for (int i = 0; i < half; i++) {
+      const float low = values.of[i], high = values.of[i + half];
+      values.of[i] = (upper ? high : low) + shuffle_xor(upper ? low : high, apart);
+    }
+    apart /= 2;
+  }
+  float sum = values.of[0]; // of value lane · COUNT / WARP
+  for (; apart > 0; apart /= 2) sum += shuffle_xor(sum, apart);
+  return COUNT == WARP ? sum : shuffle(sum, lane() % COUNT * (WARP / COUNT));
+}
+
 // Lane t · COLUMNS + c has the sum of row t and column first + c.
 template <int COLUMNS, class Weights>
 FUNCTION void put_sums(float sum, FewMatrix<Weights> matrix, int rows, int first) {

@@ -2,7 +2,6 @@
 // loads 16 bytes of each. A lane adds in ascending order of k, then lanes are added: the bits of a row depend neither on other rows
 // nor on alignment nor on the other matrices.
 #pragma once
-#include "block-sum.h"
 #include "few-matrices.h"
 #include "formats/every.h"
 #include "gate-up.h"
@@ -71,13 +70,10 @@ FUNCTION float few_columns(Global<const float> x, Streams<Format, COLUMNS> w, in
             sums[t][c] = fused(x[row[t] + k], Format::value(w.of[c][k]), sums[t][c]);
   }
 
-  float mine = 0;
+  LaneSums<ROWS * COLUMNS> all;
   UNROLL for (int t = 0; t < ROWS; t++)
-    UNROLL for (int c = 0; c < COLUMNS; c++) {
-      const float sum = warp_sum(sums[t][c]);
-      if (lane() == t * COLUMNS + c) mine = sum;
-    }
-  return mine;
+    UNROLL for (int c = 0; c < COLUMNS; c++) all.of[t * COLUMNS + c] = sums[t][c];
+  return warp_sums(all);
 }
 
 // Columns of a warp for up to ROWS rows, and loads ahead of each.
@@ -109,9 +105,14 @@ FUNCTION Streams<Format, 2 * PAIRS> paired_streams(Dense<Format> gate, Dense<For
   return both;
 }
 
+template <int ROWS>
+struct GatedShape {
+  enum { pairs = ROWS == 8 ? 2 : 1, steps = ROWS == 8 ? 1 : 4 };
+};
+
 template <class Format, int ROWS>
 FUNCTION void gated_rows(ARGUMENTS const GateUp<Dense<Format>>& args) {
-  constexpr int PAIRS = ROWS == 8 ? 2 : 1, STEPS = ROWS == 8 ? 1 : 4;
+  constexpr int PAIRS = GatedShape<ROWS>::pairs, STEPS = GatedShape<ROWS>::steps;
   const int warps = block_threads() / WARP;
   for (int n = (block_index() * warps + warp()) * PAIRS; n < args.columns; n += grid_blocks() * warps * PAIRS) {
     const Streams<Format, 2 * PAIRS> w = paired_streams<Format, PAIRS>(args.gate, args.up, n, args.columns, args.depth);
@@ -129,13 +130,26 @@ FUNCTION void prefetch_few(ARGUMENTS const FewLinear<Dense<Format>>& args) {
   if (first < long(share.matrix.columns) * args.depth) prefetch(share.matrix.w.values + first);
 }
 
+// The same of both matrices.
+template <class Format, int ROWS>
+FUNCTION void prefetch_gated(ARGUMENTS const GateUp<Dense<Format>>& args) {
+  constexpr int LINE = 128 / int(sizeof(typename Format::Stored)), HALF = WARP / 2;
+  const long column = (long(block_index()) * (block_threads() / WARP) + warp()) * GatedShape<ROWS>::pairs;
+  const long first = column * args.depth + lane() % HALF * LINE;
+  if (first < long(args.columns) * args.depth) prefetch((lane() < HALF ? args.gate : args.up).values + first);
+}
+
 #define DENSE_FEW_ROWS(Format, name, rows)                                       \
   KERNEL_AHEAD(linear_few_##rows##_##name, FewLinear<Dense<Format>>) {           \
     prefetch_few<Format, rows>(args);                                            \
     previous_launches_done();                                                    \
     few_rows<Format, rows>(args);                                                \
   }                                                                              \
-  KERNEL(gate_up_few_##rows##_##name, GateUp<Dense<Format>>) { gated_rows<Format, rows>(args); }
+  KERNEL_AHEAD(gate_up_few_##rows##_##name, GateUp<Dense<Format>>) {             \
+    prefetch_gated<Format, rows>(args);                                          \
+    previous_launches_done();                                                    \
+    gated_rows<Format, rows>(args);                                              \
+  }
 #define DENSE_FEW(Format, name) EVERY_FEW_ROWS(DENSE_FEW_ROWS, Format, name)
 EVERY_DENSE_FORMAT(DENSE_FEW)
 #undef DENSE_FEW

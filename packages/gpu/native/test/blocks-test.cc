@@ -158,6 +158,26 @@ void matrices_agree(int rows) {
 }
 
 template <class Format>
+void planes_are_prefetched() {
+  constexpr int columns = 4, depth = 512;
+  const Weight<Format> w(columns, depth, 3);
+  const Array<float> x(numbers(depth, 1)), y(columns);
+  const auto of = [&](const char* what, const auto& set) {
+    Planes missing = w.planes();
+    set(missing);
+    prefetches(few_kernel("linear_few", 1, Weight<Format>::name), what,
+               few_of_one<Planes>(x.global(), missing, {}, y.global(), 1, columns, depth, 1));
+    for (const bool up : {false, true})
+      prefetches(few_kernel("gate_up_few", 1, Weight<Format>::name), what,
+                 GateUp<Planes>{x.global(), up ? w.planes() : missing, up ? missing : w.planes(), y.global(), 1, columns, depth, 1});
+  };
+  of("low bits", [](Planes& planes) { planes.low = nowhere<unsigned>(); });
+  if (Format::HIGH > 0) of("high bits", [](Planes& planes) { planes.high = nowhere<unsigned>(); });
+  if (Format::SUBSCALES > 0) of("sub-scales", [](Planes& planes) { planes.subscales = nowhere<unsigned char>(); });
+  of("factors", [](Planes& planes) { planes.factors = nowhere<unsigned short>(); });
+}
+
+template <class Format>
 void embeds() {
   constexpr int rows = 3, width = 256;
   const Weight<Format> table(rows, width, 5);
@@ -205,6 +225,7 @@ void format_agrees(const char* name) {
   expert_gate_up_agrees<Format>();
   matrices_agree<Format>(1);
   matrices_agree<Format>(5);
+  planes_are_prefetched<Format>();
   embeds<Format>();
   rows_become_bf16<Format>();
 }

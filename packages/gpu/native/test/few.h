@@ -13,6 +13,25 @@ inline std::vector<float> gated(const std::vector<float>& gate, const std::vecto
   return y;
 }
 
+// Where no memory is allocated.
+template <class T>
+Global<const T> nowhere() {
+  const Array<T> freed(1);
+  return freed.global();
+}
+
+// The kernel prefetches before it reads: in some order of threads what is not allocated is found there.
+template <class Args>
+void prefetches(const std::string& kernel, const char* what, const Args& args) {
+  bool found = false;
+  for (uint64_t seed = 0; seed < 300 && !found; seed++) try {
+      launch(*find_kernel(kernel), 1, 128, &args, first_seed() + seed);
+    } catch (const Fault& fault) {
+      found = std::string(fault.what()).find("a prefetch") != std::string::npos;
+    }
+  check(found, "%s: no prefetch of %s", kernel.c_str(), what);
+}
+
 // The kernel for a number of rows: few_kernel("linear_few", 3, "f16").
 inline std::string few_kernel(const std::string& name, int rows, const std::string& format) {
   return name + "_" + std::to_string(rows <= 2 ? rows : rows <= 4 ? 4 : 8) + "_" + format;

@@ -1,4 +1,5 @@
 // Products with dense weights on the emulated device, against their definitions in float64.
+#include "kernels/block-sum.h"
 #include "kernels/cuda/linear-tiles.h"
 #include "kernels/linear-few.h"
 #include "kernels/unfold.h"
@@ -206,6 +207,57 @@ void shared_launches_agree(int rows, int depth) {
 }
 
 template <class Format>
+void weights_are_prefetched() {
+  const Problem<Format> problem({1, 8, 64});
+  const Dense<Format> w{problem.w_array.global()}, missing{nowhere<typename Format::Stored>()};
+  const Global<const float> x = problem.x_array.global();
+  const Global<float> y = problem.y_array.global();
+  const std::string format = suffix<Format>() + 1, gated = few_kernel("gate_up_few", 1, format);
+  prefetches(few_kernel("linear_few", 1, format), "w", few_of_one<Dense<Format>>(x, missing, {}, y, 1, 8, 64, 1));
+  prefetches(gated, "gate", GateUp<Dense<Format>>{x, missing, w, y, 1, 8, 64, 1});
+  prefetches(gated, "up", GateUp<Dense<Format>>{x, w, missing, y, 1, 8, 64, 1});
+}
+
+// Sums of 1, 2, … 32 values over a warp have the bits of warp_sum.
+template <int COUNT>
+void put_warp_sums(Global<const float> x, Global<float> y) {
+  LaneSums<COUNT> values;
+  float want = 0;
+  for (int i = 0; i < COUNT; i++) values.of[i] = x[i * WARP + lane()];
+  for (int i = 0; i < COUNT; i++) {
+    const float sum = warp_sum(values.of[i]);
+    if (lane() == i) want = sum;
+  }
+  const float sum = warp_sums(values);
+  if (lane() < COUNT) y[lane()] = sum, y[WARP + lane()] = want;
+}
+struct LanesOfSums {
+  Global<const float> x; // [32, WARP]
+  Global<float> y;       // [2, WARP]
+};
+KERNEL(sums_of_1, LanesOfSums) { put_warp_sums<1>(args.x, args.y); }
+KERNEL(sums_of_2, LanesOfSums) { put_warp_sums<2>(args.x, args.y); }
+KERNEL(sums_of_8, LanesOfSums) { put_warp_sums<8>(args.x, args.y); }
+KERNEL(sums_of_32, LanesOfSums) { put_warp_sums<32>(args.x, args.y); }
+
+void warp_sums_agree() {
+  const std::vector<float> x = numbers(32 * WARP, 13);
+  const Array<float> x_array(x), y(std::vector<float>(2 * WARP, 0.0f));
+  for (const int count : {1, 2, 8, 32}) {
+    const std::string name = "sums_of_" + std::to_string(count);
+    launched<1>(name.c_str(), 1, WARP, LanesOfSums{x_array.global(), y.global()}, [&] {
+      const std::vector<float> all = y.values();
+      check(memcmp(&all[0], &all[WARP], size_t(count) * sizeof(float)) == 0, "%s: other bits than warp_sum", name.c_str());
+      for (int i = 0; i < count; i++) {
+        double sum = 0;
+        for (int l = 0; l < WARP; l++) sum += x[size_t(i * WARP + l)];
+        check(fabs(all[size_t(i)] - sum) < 1e-5, "%s: sum %d is %g, not %g", name.c_str(), i, double(all[size_t(i)]), sum);
+      }
+    });
+  }
+}
+
+template <class Format>
 void conv1d_agrees(int times, int channels, int taps, int columns, int stride, int padding) {
   const int depth = taps * channels, rows = (times + 2 * padding - taps) / stride + 1;
   const std::vector<float> x = numbers(times * channels, 1), bias = numbers(columns, 2);
@@ -245,6 +297,7 @@ void products_agree() {
   for (const int depth : {31, 64, 1000}) few_is_invariant<Format>(depth);
   for (const int rows : {1, 2, 3, 7}) shared_launches_agree<Format>(rows, 264);
   shared_launches_agree<Format>(1, 37);
+  weights_are_prefetched<Format>();
   conv1d_agrees<Format>(20, 5, 3, 33, 1, 1);
   conv1d_agrees<Format>(150, 8, 3, 65, 2, 1);
   conv1d_agrees<Format>(9, 4, 4, 3, 3, 0);
@@ -261,6 +314,7 @@ int main() {
   products_agree<F16>();
   products_agree<Bf16>();
   instructions_agree();
+  warp_sums_agree();
   every_tile_agrees<F32>(3, 2e-6);
   long_sums_agree();
   every_tile_agrees<F16>(3, 2e-6);
