@@ -1,4 +1,4 @@
-// Products of 9 to 128 rows on the emulated device, against their definitions in float64.
+// Products of 3 to 128 rows on the emulated device, against their definitions in float64.
 #include "kernels/cuda/linear-rows.h"
 #include "test/block-weights.h"
 #include "test/planted.h"
@@ -43,20 +43,76 @@ class Product {
     const Global<const float> no_bias, bias = with_bias_ ? Global<const float>(bias_.global()) : no_bias;
     const bool one = shape_.parts == 1;
     const RowFragments fragments{x_.global() + shift_, fragments_.global(), shape_.rows, shape_.depth, steps_, tiles_, Lane::EIGHTS};
-    const RowLinear<Weights> product{fragments_.global(), w_, one ? bias : no_bias, one ? y_.global() : sums_.global(), shape_.rows,
-                                     shape_.columns, shape_.depth, tiles_, shape_.parts};
-    const RowSums sums{sums_.global(), bias, y_.global(), shape_.parts, shape_.columns, outputs()};
-    const int columns = down_ < 4 ? int(RowBlock<1>::columns) : int(RowBlock<4>::columns);
-    const int threads = down_ == 2 ? int(RowBlock<2>::threads) : int(RowBlock<1>::threads);
-    const int blocks = tiles_ / down_ * shape_.parts * ((shape_.columns + columns - 1) / columns);
+    const int blocks = blocks_of(shape_.columns, 1);
+    const FewMatrix<Weights> matrix{w_, one ? bias : no_bias, one ? y_.global() : sums_.global(), shape_.columns, blocks};
+    const RowLinear<Weights> product{fragments_.global(), {matrix, matrix, matrix}, shape_.rows, shape_.depth, tiles_, shape_.parts,
+                                     one ? 0 : shape_.columns, 0};
+    const RowSums sums{sums_.global(), {{bias, y_.global(), shape_.columns}}, shape_.parts, shape_.rows, shape_.columns, 0};
     launched<1>("row_fragments", 3, 64, fragments, [] {});
-    launched<2>(kernel.c_str(), blocks, threads, product, [&] {
+    launched<2>(kernel.c_str(), blocks, threads(), product, [&] {
       if (!one) launched<1>("row_sums", 2, 64, sums, [] {});
       close(name, y_.values(), expected, relative);
     });
   }
 
+  // The product with w, `second` and w again in one launch, and silu(w · x) · (second · x) in another: the bits of single launches.
+  void shares_launches(const std::string& kernel, Weights second, int of_second) const {
+    const RowFragments fragments{x_.global() + shift_, fragments_.global(), shape_.rows, shape_.depth, steps_, tiles_, Lane::EIGHTS};
+    launched<1>("row_fragments", 3, 64, fragments, [] {});
+    const Global<const float> no_bias;
+    const int columns[] = {shape_.columns, of_second, shape_.columns}, pitch = 2 * shape_.columns + of_second;
+    const Weights weights[] = {w_, second, w_};
+    const Array<float> sums(size_t(shape_.parts) * size_t(shape_.rows * pitch)), first(size_t(shape_.rows * shape_.columns)),
+        other(size_t(shape_.rows * of_second)), third(size_t(shape_.rows * shape_.columns));
+    const Array<float>* const ys[] = {&first, &other, &third};
+    const bool one = shape_.parts == 1;
+    RowLinear<Weights> all{fragments_.global(), {}, shape_.rows, shape_.depth, tiles_, shape_.parts, one ? 0 : pitch, 0};
+    RowSums of_all{sums.global(), {}, shape_.parts, shape_.rows, pitch, 0};
+    std::vector<std::vector<float>> want;
+    for (int i = 0, end = 0, before = 0; i < MOST_MATRICES; before += columns[i++]) {
+      want.push_back(alone(kernel, weights[i], columns[i]));
+      end += blocks_of(columns[i], 1);
+      all.matrices[i] = {weights[i], no_bias, one ? ys[i]->global() : sums.global() + before, columns[i], end};
+      of_all.of[i] = {no_bias, ys[i]->global(), columns[i]};
+    }
+    launched<1>(kernel.c_str(), all.matrices[2].end, threads(), all, [&] {
+      if (!one) launched<1>("row_sums", 2, 64, of_all, [] {});
+      for (int i = 0; i < MOST_MATRICES; i++) equal((kernel + ": one of three").c_str(), ys[i]->values(), want[size_t(i)]);
+    });
+    if (of_second == shape_.columns) gates(kernel, all, gated(want[0], want[1]));
+  }
+
  private:
+  int threads() const { return down_ == 2 ? int(RowBlock<2>::threads) : int(RowBlock<1>::threads); }
+  // `share`: the part of a block's columns that are of one matrix.
+  int blocks_of(int columns, int share) const {
+    const int of_block = (down_ < 4 ? int(RowBlock<1>::columns) : int(RowBlock<4>::columns)) / share;
+    return tiles_ / down_ * shape_.parts * ((columns + of_block - 1) / of_block);
+  }
+  std::vector<float> alone(const std::string& kernel, Weights w, int columns) const {
+    const bool one = shape_.parts == 1;
+    const Array<float> y(size_t(shape_.rows * columns)), sums(size_t(shape_.parts) * size_t(shape_.rows * columns));
+    const FewMatrix<Weights> matrix{w, {}, one ? y.global() : sums.global(), columns, blocks_of(columns, 1)};
+    launched<1>(kernel.c_str(), matrix.end, threads(),
+                RowLinear<Weights>{fragments_.global(), {matrix, matrix, matrix}, shape_.rows, shape_.depth, tiles_, shape_.parts, one ? 0 : columns, 0}, [] {});
+    if (!one) launched<1>("row_sums", 2, 64, RowSums{sums.global(), {{{}, y.global(), columns}}, shape_.parts, shape_.rows, columns, 0}, [] {});
+    return y.values();
+  }
+  void gates(const std::string& kernel, RowLinear<Weights> all, const std::vector<float>& want) const {
+    const int columns = shape_.columns, pitch = 2 * columns;
+    const bool one = shape_.parts == 1;
+    const Array<float> y(want.size()), sums(size_t(shape_.parts) * 2 * want.size());
+    all.pitch = one ? 0 : pitch, all.gated = one;
+    for (int i = 0; i < MOST_MATRICES; i++) {
+      all.matrices[i].y = one ? y.global() : sums.global() + std::min(i, 1) * columns;
+      all.matrices[i].end = one ? blocks_of(columns, 2) : blocks_of(columns, 1) * std::min(i + 1, 2);
+    }
+    launched<2>(kernel.c_str(), all.matrices[2].end, threads(), all, [&] {
+      if (!one)
+        launched<1>("row_sums", 2, 64, RowSums{sums.global(), {{{}, y.global(), columns}, {{}, {}, columns}}, shape_.parts, shape_.rows, pitch, 1}, [] {});
+      equal((kernel + ": gate and up").c_str(), y.values(), want);
+    });
+  }
   // Half of the products have an x that does not begin at 16 bytes.
   std::vector<float> shifted(std::vector<float> values) const {
     values.insert(values.begin(), size_t(shift_), 0.0f);
@@ -112,11 +168,26 @@ void blocks_agree(const char* format, int height, Shape shape, bool with_bias) {
 }
 
 template <class Format>
+void dense_shares_launches(int height, Shape shape, int of_second) {
+  const Array<typename Format::Stored> w(weights<Format>(shape.columns * shape.depth, 3)), second(weights<Format>(of_second * shape.depth, 4));
+  Product<Dense<Format>>(shape, height / 16, {w.global()}, false, false).shares_launches(name_of(height, suffix<Format>() + 1), {second.global()}, of_second);
+}
+
+template <class Format>
+void blocks_share_launches(const char* format, int height, Shape shape, int of_second) {
+  Weight<Format>::name = format;
+  const Weight<Format> w(shape.columns, shape.depth, 7), second(of_second, shape.depth, 8);
+  Product<Blocks<Format>>(shape, height / 16, {w.planes()}, false, false).shares_launches(name_of(height, format), {second.planes()}, of_second);
+}
+
+template <class Format>
 void every_dense_shape() {
   for (const int height : heights) {
     dense_agrees<Format>(height, {9, 1, 8, 1}, true);
     dense_agrees<Format>(height, {height, 67, 200, 1}, false);
     dense_agrees<Format>(height, {height + 1, 130, 328, 3}, true);
+    dense_shares_launches<Format>(height, {height, 70, 136, 1}, 33);
+    for (const int parts : {1, 2}) dense_shares_launches<Format>(height, {height - 1, 70, 136, parts}, 70);
   }
   dense_agrees<Format>(64, {128, 33, 64, 2}, true);
 }
@@ -125,8 +196,10 @@ void every_dense_shape() {
 template <class Format>
 void every_block_shape(const char* format) {
   constexpr int block = FileBlock<Format>::VALUES;
+  blocks_share_launches<Format>(format, 16, {5, 40, 256, 1}, 40);
+  blocks_share_launches<Format>(format, 32, {17, 40, 512, 2}, 40);
   for (const int height : heights) {
-    blocks_agree<Format>(format, height, {9, 1, block, 1}, true);
+    blocks_agree<Format>(format, height, {3, 1, block, 1}, true);
     blocks_agree<Format>(format, height, {height, 67, 3 * block, 1}, false);
     blocks_agree<Format>(format, height, {height + 1, 130, 256 + (block < 256 ? 3 * block : 256), 3}, true);
   }

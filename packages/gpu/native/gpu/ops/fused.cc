@@ -3,6 +3,7 @@
 
 #include "gpu/ops/caches.h"
 #include "gpu/ops/choice.h"
+#include "gpu/ops/elements.h"
 #include "gpu/ops/ops.h"
 #include "gpu/ops/product-few.h"
 #include "kernels/add-norm.h"
@@ -42,10 +43,11 @@ void gate_up_swiglu(const OpCall& op) {
   SharedRows rows;
   const bool invariant = op.flag(Op::BATCH_INVARIANT);
   const Product gates{x.data, gate, nullptr, y.data, T, invariant, &rows};
-  if (is_gate_up_few(gates, up)) return launch_gate_up_few(op, gates, up);
+  if (is_gate_up_few(op, gates, up)) return launch_gate_up_few(op, gates, up);
+  if (!gate.order() && !up.order() && launch_matrix_gate_up(op, gates, up)) return;
   float* const ups = op.scratch<float>(y.count);
   launch_products(op, std::array{gates, Product{x.data, up, nullptr, ups, T, invariant, &rows}});
-  op.launch_elements("swiglu", y.count, Gated{y.data, ups, y.data, y.count});
+  launch_map(op, "swiglu", Gated{y.data, ups, y.data, y.count});
 }
 
 void qkv_linear(const OpCall& op) {
@@ -71,7 +73,7 @@ void bias_gelu(const OpCall& op) {
           "x must be [T, K], w [N, K], y [T, N]");
   if (y.count == 0) return;
   launch_product(op, {x.data, w, op.vector(Op::BIAS, y.width()), y.data, x.shape[0], op.flag(Op::BATCH_INVARIANT)});
-  op.launch_elements(op.integer(Op::FORM) == 0 ? "gelu_erf" : "gelu_tanh", y.count, OneInput{y.data, y.data, y.count});
+  launch_map(op, op.integer(Op::FORM) == 0 ? "gelu_erf" : "gelu_tanh", OneInput{y.data, y.data, y.count});
 }
 
 void linear_argmax(const OpCall& op) {

@@ -18,8 +18,14 @@ struct MatrixTile {
 // The kernel of a tile for this weight.
 std::string matrix_kernel(const OpCall& op, const MatrixTile& tile, const GpuWeight& w);
 
-// Products of 9 rows and more, and of any number of rows if `invariant`. w has its columns in order.
+// Whether the units take this product of at most most_few rows (product-few.h) from the kernels that stream weights.
+bool takes_few_rows(const OpCall& op, const Product& product);
+// Products that are not few, and of any number of rows if `invariant`. w has its columns in order.
 void launch_matrix_product(const OpCall& op, const Product& product);
+// The same of one x, in as few launches as may be.
+void launch_matrix_products(const OpCall& op, std::span<const Product> products);
+// y = silu(gate · x) · (up · x) without the products in memory; `gate` has x and y. False: nothing is launched.
+bool launch_matrix_gate_up(const OpCall& op, const Product& gate, const GpuWeight& up);
 // By tiles of one kind.
 void launch_tiles(const OpCall& op, const MatrixTile& tile, const Product& product);
 

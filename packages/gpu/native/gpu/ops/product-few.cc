@@ -1,5 +1,6 @@
 #include "gpu/ops/product-few.h"
 
+#include "gpu/ops/matrices.h"
 #include "kernels/block-products.h"
 #include "kernels/linear-few.h"
 
@@ -8,7 +9,9 @@ namespace quern::gpu {
 static_assert(few_threads == PRODUCT_WARPS * WARP);
 static constexpr int64_t most_blocks = 8192;  // of a matrix
 
-bool is_few(const Product& product) { return product.rows <= most_few && !product.invariant; }
+bool is_few(const OpCall& op, const Product& product) {
+  return product.rows <= most_few && !product.invariant && !takes_few_rows(op, product);
+}
 
 int64_t blocks_of_warps(int64_t outputs) { return std::min(most_blocks, (outputs + PRODUCT_WARPS - 1) / PRODUCT_WARPS); }
 
@@ -72,8 +75,8 @@ void launch_eights(const OpCall& op, const Product& product) {
   }
 }
 
-bool is_gate_up_few(const Product& gate, const GpuWeight& up) {
-  return is_few(gate) && &gate.w.format() == &up.format() && !gate.w.order() && !up.order();
+bool is_gate_up_few(const OpCall& op, const Product& gate, const GpuWeight& up) {
+  return is_few(op, gate) && &gate.w.format() == &up.format() && !gate.w.order() && !up.order();
 }
 
 void launch_gate_up_few(const OpCall& op, const Product& gate, const GpuWeight& up) {

@@ -1,4 +1,4 @@
-// Products of 1 to 8 rows: weights are streamed. Several matrices share a launch.
+// Products of few rows, 1 to 8: weights are streamed. Several matrices share a launch.
 #pragma once
 #include <span>
 
@@ -8,14 +8,14 @@ namespace quern::gpu {
 
 constexpr int64_t most_few = 8;  // rows: of linear-few.h and block-products.h
 
-bool is_few(const Product& product);
+bool is_few(const OpCall& op, const Product& product);
 // All of one x, with columns in order.
 void launch_few(const OpCall& op, std::span<const Product> products);
 // Any number of rows, eight at a time: the bits of a row depend on no other row.
 void launch_eights(const OpCall& op, const Product& product);
 
 // y = silu(gate · x) · (up · x) in one launch; `gate` has x and y.
-bool is_gate_up_few(const Product& gate, const GpuWeight& up);
+bool is_gate_up_few(const OpCall& op, const Product& gate, const GpuWeight& up);
 void launch_gate_up_few(const OpCall& op, const Product& gate, const GpuWeight& up);
 
 constexpr int few_threads = 128;

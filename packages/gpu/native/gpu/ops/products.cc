@@ -1,6 +1,7 @@
 // Products with weights.
 #include "gpu/ops/products.h"
 
+#include "gpu/ops/elements.h"
 #include "gpu/ops/matrices.h"
 #include "gpu/ops/ops.h"
 #include "gpu/ops/product-few.h"
@@ -26,7 +27,7 @@ static Product with_columns_in_order(const OpCall& op, Product product) {
 void launch_product(const OpCall& op, const Product& given) {
   if (given.rows == 0 || given.w.shape()[0] == 0) return;
   const Product product = with_columns_in_order(op, given);
-  if (is_few(product)) launch_few(op, {&product, 1});
+  if (is_few(op, product)) launch_few(op, {&product, 1});
   else launch_matrix_product(op, product);
 }
 
@@ -40,11 +41,12 @@ void launch_tiles(const OpCall& op, const MatrixTile& tile, const Product& produ
 }
 
 void launch_products(const OpCall& op, std::span<const Product> products) {
-  std::vector<Product> few;
+  std::vector<Product> few, many;
   for (const Product& product : products)
-    if (is_few(product) && !product.w.order() && product.rows > 0 && product.w.shape()[0] > 0) few.push_back(product);
-    else launch_product(op, product);
+    if (product.w.order() || product.rows == 0 || product.w.shape()[0] == 0) launch_product(op, product);
+    else (is_few(op, product) ? few : many).push_back(product);
   launch_few(op, few);
+  launch_matrix_products(op, many);
 }
 
 // Tiles read the weights of an expert once for all its pairs, the kernel of few pairs once for each.
@@ -102,7 +104,7 @@ void launch_expert_gate_up(const OpCall& op, const ExpertProduct& gate, const Gp
   float* const ups = op.scratch<float>(outputs);
   launch_expert_product(op, gate);
   launch_expert_product(op, {gate.x, up, gate.ids, ups, gate.rows, gate.chosen, gate.tiles});
-  op.launch_elements("swiglu", outputs, Gated{gate.y, ups, gate.y, outputs});
+  launch_map(op, "swiglu", Gated{gate.y, ups, gate.y, outputs});
 }
 
 void linear(const OpCall& op) {

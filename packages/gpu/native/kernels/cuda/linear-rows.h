@@ -1,4 +1,4 @@
-// y[t, n] = Σ_k x[t, k] · w[n, k] + bias[n] for 9 to about 128 rows of x, on tensor cores. x and w are rounded to bf16.
+// y[t, n] = Σ_k x[t, k] · w[n, k] + bias[n] for 3 to 128 rows of x, of up to three matrices, on tensor cores. x and w are rounded to bf16.
 // A warp has 16 · DOWN rows and 32 columns. Weights go from loads into fragments in registers: no shared memory, no barrier until the
 // end. ACROSS warps of a block have neighbouring columns and share x through the cache; the others, and the blocks of `parts`, share K:
 // they take its chunks in turn. Sums over them are in a fixed order.
@@ -37,9 +37,10 @@ FUNCTION void multiply_step(RowTotals<DOWN>& totals, int eight, const RowStep<DO
   }
 }
 
-// Where a warp reads: 16 · DOWN rows of x from tile `tile` on, columns from `column` on, chunks first, first + apart, … below `end`.
+// Where a warp reads: 16 · DOWN rows of x from tile `tile` on, columns of a matrix from `column` on, chunks first, first + apart, … below
+// `end`. With gate and up it has half as many columns of each: gate's eights, then up's.
 struct RowShare {
-  int tile, column, first, apart, end;
+  int tile, matrix, column, first, apart, end;
 };
 
 // A chunk of the columns of a lane. Columns beyond the last one get its weights.
@@ -47,10 +48,14 @@ template <class Weights>
 struct LaneColumns {
   LaneWeights<Weights> of[ROW_EIGHTS];
 
-  FUNCTION void load(const RowLinear<Weights>& args, int column, int chunk) {
-    const int of_row = args.depth / 8, mine = column + lane() / 4, last = args.columns - 1;
-    UNROLL for (int n = 0; n < ROW_EIGHTS; n++)
-      of[n].load(args.w, (mine + n * 8 < last ? mine + n * 8 : last) * of_row, of_row, chunk);
+  FUNCTION void load(const RowLinear<Weights>& args, RowShare share, int chunk) {
+    const int of_row = args.depth / 8, mine = share.column + lane() / 4, up = args.gated ? 1 : 0;
+    UNROLL for (int n = 0; n < ROW_EIGHTS; n++) {
+      const bool of_up = up && n >= ROW_EIGHTS / 2;
+      const FewMatrix<Weights>& matrix = args.matrices[of_up ? share.matrix + 1 : share.matrix];
+      const int row = mine + (of_up ? n - ROW_EIGHTS / 2 : n) * 8, last = matrix.columns - 1;
+      of[n].load(matrix.w, (row < last ? row : last) * of_row, of_row, chunk);
+    }
   }
 };
 
@@ -63,14 +68,14 @@ FUNCTION RowTotals<DOWN> row_totals(const RowLinear<Weights>& args, RowShare sha
   if (share.first >= share.end) return totals;
   LaneColumns<Weights> slots[SLOTS];
   RowStep<DOWN> x = {};
-  UNROLL for (int s = 0; s < SLOTS; s++) slots[s].load(args, share.column, share.first + s * share.apart);
+  UNROLL for (int s = 0; s < SLOTS; s++) slots[s].load(args, share, share.first + s * share.apart);
   x.load(args.x, args.tiles, share.tile, share.first * Lane::STEPS);
   for (int from = share.first; from < share.end; from += SLOTS * share.apart)
     UNROLL for (int s = 0; s < SLOTS; s++) {
       const int chunk = from + s * share.apart;
       if (chunk >= share.end) break;
       const LaneColumns<Weights> present = slots[s];
-      slots[s].load(args, share.column, chunk + SLOTS * share.apart);
+      slots[s].load(args, share, chunk + SLOTS * share.apart);
       UNROLL for (int step = 0; step < Lane::STEPS; step++) {
         const int at = chunk * Lane::STEPS + step, next = step + 1 < Lane::STEPS ? at + 1 : (chunk + share.apart) * Lane::STEPS;
         const RowStep<DOWN> of_step = x;
@@ -98,32 +103,51 @@ FUNCTION void merge_ways(const RowTotals<DOWN>& totals, Shared<float> merged, in
   barrier();
 }
 
-// Of columns from `column` on. y: of this part; with a bias if there is one part. A warp writes what one register of a warp had: not
-// unrolled, for registers would make it most of the kernel.
+// Blocks of a matrix: rows change first, so that blocks which read the same weights run at the same time; then parts, then columns.
+struct BlockShare {
+  int matrix, tile, part, column;
+};
+
 template <int DOWN, class Weights>
-FUNCTION void write_sums(Shared<float> merged, const RowLinear<Weights>& args, int tile, int column, int part) {
+FUNCTION BlockShare share_of_block(const RowLinear<Weights>& args) {
+  constexpr int COLUMNS = RowBlock<DOWN>::columns;
+  const int first = args.matrices[0].end, second = args.matrices[1].end;
+  const int matrix = block_index() < first ? 0 : block_index() < second ? 1 : 2;
+  const int block = block_index() - (matrix == 0 ? 0 : matrix == 1 ? first : second), heights = args.tiles / DOWN;
+  return {matrix, block % heights * DOWN, block / heights % args.parts, block / heights / args.parts * (args.gated ? COLUMNS / 2 : COLUMNS)};
+}
+
+// y: of this part; with a bias if there is one part. A warp writes what one register of a warp had: not unrolled, for registers would make
+// it most of the kernel. The share is found again: kept through the products, it would spill.
+template <int DOWN, class Weights>
+FUNCTION void write_sums(Shared<float> merged, const RowLinear<Weights>& args) {
   using Has = RowBlock<DOWN>;
-  const Global<float> y = args.y + long(part) * args.rows * args.columns;
+  const BlockShare block = share_of_block<DOWN>(args);
+  const FewMatrix<Weights>& matrix = args.matrices[block.matrix];
+  constexpr int HALF = ROW_EIGHTS / 2;
+  const int pitch = args.pitch ? args.pitch : matrix.columns, of_warp = args.gated ? HALF : ROW_EIGHTS;
+  const Global<float> y = matrix.y + long(block.part) * args.rows * pitch;
   for (int at = warp(); at < Has::across * Has::sums; at += Has::across * Has::ways) {
-    const int i = at % Has::sums, m = i / 4 / ROW_EIGHTS, n = at / Has::sums * ROW_EIGHTS + i / 4 % ROW_EIGHTS;
-    const int row = (tile + m) * 16 + i % 4 / 2 * 8 + lane() / 4, to = column + n * 8 + lane() % 4 * 2 + i % 2;
-    if (row >= args.rows || to >= args.columns) continue;
-    const float sum = merged[at * WARP + lane()];
-    y[long(row) * args.columns + to] = args.bias ? sum + args.bias[to] : sum;
+    const int i = at % Has::sums, m = i / 4 / ROW_EIGHTS, eight = i / 4 % ROW_EIGHTS, n = at / Has::sums * of_warp + eight;
+    const int row = (block.tile + m) * 16 + i % 4 / 2 * 8 + lane() / 4, to = block.column + n * 8 + lane() % 4 * 2 + i % 2;
+    if (row >= args.rows || to >= matrix.columns || eight >= of_warp) continue;
+    float sum = merged[at * WARP + lane()];
+    if (args.gated) sum = silu_of(sum) * merged[(at + HALF * 4) * WARP + lane()];
+    else if (matrix.bias) sum += matrix.bias[to];
+    y[long(row) * pitch + to] = sum;
   }
 }
 
-// Block: rows change first, so that blocks which read the same weights run at the same time; then parts, then columns.
 template <int DOWN, class Weights>
 FUNCTION void linear_rows(Shared<float> merged, const RowLinear<Weights>& args) {
   using Has = RowBlock<DOWN>;
   constexpr int OF_CHUNK = LaneWeights<Weights>::STEPS * 32;
-  const int heights = args.tiles / DOWN, tile = block_index() % heights * DOWN;
-  const int part = block_index() / heights % args.parts, across = warp() % Has::across, way = warp() / Has::across;
-  const int column = block_index() / heights / args.parts * Has::columns, chunks = (args.depth + OF_CHUNK - 1) / OF_CHUNK;
-  const RowShare share = {tile, column + across * ROW_COLUMNS, part * Has::ways + way, args.parts * Has::ways, chunks};
+  const BlockShare block = share_of_block<DOWN>(args);
+  const int across = warp() % Has::across, way = warp() / Has::across, chunks = (args.depth + OF_CHUNK - 1) / OF_CHUNK;
+  const RowShare share = {block.tile, block.matrix, block.column + across * (args.gated ? ROW_COLUMNS / 2 : ROW_COLUMNS),
+                          block.part * Has::ways + way, args.parts * Has::ways, chunks};
   merge_ways(row_totals<DOWN>(args, share), merged, way, across);
-  write_sums<DOWN>(merged, args, tile, column, part);
+  write_sums<DOWN>(merged, args);
 }
 
 #define LINEAR_ROWS(rows, Weights, name)                                                                                     \

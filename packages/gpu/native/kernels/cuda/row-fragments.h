@@ -1,7 +1,8 @@
-// Around the products of linear-rows.h: their shape and arguments, x as fragments of tensor cores, and the sum over parts of K.
+// Around the products of linear-rows.h: their shape and arguments, x as fragments of tensor cores, and sums over parts of K.
 #pragma once
 #include "../../dialect/packed.h"
-#include "../dense-weights.h"
+#include "../activations.h"
+#include "../few-matrices.h"
 
 namespace quern {
 namespace gpu {
@@ -64,35 +65,55 @@ KERNEL(row_fragments, RowFragments) {
   }
 }
 
-// y = Σ parts + bias, in the order of parts.
-struct RowSums {
-  Global<const float> parts; // [count, rows, columns]
-  Global<const float> bias;  // [columns], or null
-  Global<float> y;           // [rows, columns]
-  int count, columns;
-  long outputs;
-};
-
-KERNEL(row_sums, RowSums) {
-  const long threads = long(grid_blocks()) * block_threads();
-  for (long i = long(block_index()) * block_threads() + thread_index(); i < args.outputs; i += threads) {
-    float sum = args.parts[i];
-    for (int part = 1; part < args.count; part++) sum += args.parts[part * args.outputs + i];
-    args.y[i] = args.bias ? sum + args.bias[i % args.columns] : sum;
-  }
-}
-
-// y[t, n] = Σ_k x[t, k] · w[n, k] + bias[n].
+// y[t, n] = Σ_k x[t, k] · w[n, k] + bias[n] of up to three matrices. Each has blocks of its own, one matrix after the other.
 template <class Weights>
 struct RowLinear {
-  Global<const Uint4> x;    // row_fragments
-  Weights w;                // [columns, depth]
-  Global<const float> bias; // [columns], or null
-  Global<float> y;          // [parts, rows, columns]
-  int rows, columns, depth;
-  int tiles;                // of x, 16 rows each
-  int parts;                // blocks that share K
+  Global<const Uint4> x;                      // row_fragments
+  FewMatrix<Weights> matrices[MOST_MATRICES]; // y: [parts, rows, pitch]
+  int rows, depth;
+  int tiles;                                  // of x, 16 rows each
+  int parts;                                  // blocks that share K
+  int pitch;                                  // 0: the columns of the matrix
+  int gated;                                  // the first y is silu(gate · x) · (up · x) of the first two matrices; parts: 1
 };
+
+// Columns of row_sums that become a y.
+struct SummedColumns {
+  Global<const float> bias; // [columns], or null
+  Global<float> y;          // [rows, columns]
+  int columns;
+};
+
+// y = Σ parts + bias, in the order of parts, of all matrices of a launch.
+struct RowSums {
+  Global<const float> parts; // [count, rows, pitch]: columns of one matrix after the other
+  SummedColumns of[MOST_MATRICES];
+  int count, rows, pitch;
+  int gated; // as in RowLinear
+};
+
+FUNCTION float sum_of_parts(ARGUMENTS const RowSums& args, int at) {
+  const long apart = long(args.rows) * args.pitch;
+  float sum = args.parts[at];
+  for (int part = 1; part < args.count; part++) sum += args.parts[part * apart + at];
+  return sum;
+}
+
+FUNCTION void put_row_sum(SummedColumns of, int row, int column, float sum) {
+  of.y[long(row) * of.columns + column] = of.bias ? sum + of.bias[column] : sum;
+}
+
+KERNEL(row_sums, RowSums) {
+  const int width = args.gated ? args.of[0].columns : args.pitch, first = args.of[0].columns, second = first + args.of[1].columns;
+  for (int i = block_index() * block_threads() + thread_index(); i < args.rows * width; i += grid_blocks() * block_threads()) {
+    const int row = i / width, column = i - row * width, at = row * args.pitch + column;
+    const float sum = sum_of_parts(args, at);
+    if (args.gated) put_row_sum(args.of[0], row, column, silu_of(sum) * sum_of_parts(args, at + first));
+    else if (column < first) put_row_sum(args.of[0], row, column, sum);
+    else if (column < second) put_row_sum(args.of[1], row, column - first, sum);
+    else put_row_sum(args.of[2], row, column - second, sum);
+  }
+}
 
 } // namespace gpu
 } // namespace quern

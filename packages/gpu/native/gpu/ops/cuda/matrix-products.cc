@@ -2,6 +2,7 @@
 #include "gpu/ops/cuda/product-large.h"
 #include "gpu/ops/cuda/product-rows.h"
 #include "gpu/ops/matrices.h"
+#include "kernels/few-matrices.h"
 
 namespace quern::gpu {
 
@@ -23,11 +24,32 @@ std::string matrix_kernel(const OpCall& op, const MatrixTile& tile, const GpuWei
   return kernel_for((tile.kernel + std::to_string(parts_of_x(op.precision, w.format()))).c_str(), w);
 }
 
+static bool rounds_once(const OpCall& op, const Product& product) { return parts_of_x(op.precision, product.w.format()) == 1; }
+
+static bool takes_rows(const OpCall& op, const Product& product) { return rounds_once(op, product) && has_some_rows(product); }
+bool takes_few_rows(const OpCall& op, const Product& product) { return takes_rows(op, product); }
+
 void launch_matrix_product(const OpCall& op, const Product& product) {
-  const bool rounds_once = parts_of_x(op.precision, product.w.format()) == 1;
-  if (rounds_once && has_some_rows(product)) launch_row_product(op, product);
-  else if (rounds_once && is_large(product)) launch_large_product(op, product);
+  if (takes_rows(op, product)) launch_row_products(op, {&product, 1});
+  else if (rounds_once(op, product) && is_large(product)) launch_large_product(op, product);
   else launch_tiles(op, large_tile.of(product) >= enough_tiles ? large_tile : strip, product);
+}
+
+void launch_matrix_products(const OpCall& op, std::span<const Product> products) {
+  std::vector<Product> of_rows;
+  for (const Product& product : products)
+    if (takes_rows(op, product)) of_rows.push_back(product);
+    else launch_matrix_product(op, product);
+  const std::span<const Product> all = of_rows;
+  for (size_t first = 0; first < all.size(); first += MOST_MATRICES)
+    launch_row_products(op, all.subspan(first, std::min<size_t>(MOST_MATRICES, all.size() - first)));
+}
+
+bool launch_matrix_gate_up(const OpCall& op, const Product& gate, const GpuWeight& up) {
+  const Product ups{gate.x, up, nullptr, gate.y, gate.rows, gate.invariant};
+  if (&gate.w.format() != &up.format() || !takes_rows(op, gate) || !takes_rows(op, ups)) return false;
+  launch_row_gate_up(op, gate, up);
+  return true;
 }
 
 const MatrixTile* tile_of_pairs(const OpCall&, int64_t pairs, int64_t experts) {

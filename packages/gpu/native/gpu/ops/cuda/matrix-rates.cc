@@ -36,8 +36,9 @@ static double prompt_flops_of(const std::shared_ptr<Gpu>& gpu, Precision precisi
   using Has = RowBlock<4>;
   if (precision == Precision::exact) return exact_prompt_flops_of(gpu);
   return rate_of(gpu, 64, 256, bytes_of_blocks, [&](float* x, float* y, float* w, int rows, int n) {
-    const RowLinear<Planes> args{reinterpret_cast<const Uint4*>(x), planes_at(w, n), nullptr, y, rows, n, n, rows / 16, 1};
-    gpu->launch("linear_rows_64_q4_k", n / Has::columns, Has::threads, &args);
+    const FewMatrix<Planes> matrix{planes_at(w, n), nullptr, y, n, n / Has::columns};
+    const RowLinear<Planes> args{reinterpret_cast<const Uint4*>(x), {matrix, matrix, matrix}, rows, n, rows / 16, 1, 0, 0};
+    gpu->launch("linear_rows_64_q4_k", matrix.end, Has::threads, &args);
   });
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <array>
 
 #include "kernels/cuda/row-fragments.h"
 
@@ -10,7 +11,11 @@ namespace quern::gpu {
 
 // To 128 rows weights of blocks are decoded beside the products: 5 instructions for each of tensor cores, which takes longer. A pass
 // that decodes them before writes and reads 2 bytes per weight. Dense weights need none: larger tiles load x less often.
-static constexpr int64_t least_rows_of_fragments = 9, most_rows_of_blocks = 128, most_rows_of_dense = 64;
+// From 3 rows on a weight of blocks takes fewer instructions here than where it is streamed: q4_k 4.4 for 16 rows, 13.5 for 4.
+struct SomeRows {
+  int64_t least, most;
+};
+static constexpr SomeRows of_blocks{3, 128}, of_dense{9, 64};
 static constexpr int64_t most_row_parts = 8, least_depth_of_warp = 256; // of K, of a warp: two chunks of 4-bit weights
 
 // For measurements and tests. QUERN_CUDA_ROWS: the parts of K; 0: other kernels take these products. So do those of QUERN_CUDA_PRODUCT
@@ -44,8 +49,8 @@ static bool has_wide_eights(const GpuWeight& w) {
 }
 
 bool has_some_rows(const Product& product) {
-  const int64_t most = product.w.format().dense ? most_rows_of_dense : most_rows_of_blocks;
-  return product.rows >= least_rows_of_fragments && product.rows <= most && !product.invariant && has_wide_eights(product.w) &&
+  const SomeRows some = product.w.format().dense ? of_dense : of_blocks;
+  return product.rows >= some.least && product.rows <= some.most && !product.invariant && has_wide_eights(product.w) &&
          !are_row_products_refused();
 }
 
@@ -60,27 +65,91 @@ static const Uint4* fragments_of_x(const OpCall& op, const Product& product, int
   return fragments;
 }
 
-static void launch_row_parts(const OpCall& op, const Product& product, const RowChoice& choice, const float* bias, float* y, SharedRows& shared) {
-  const int64_t N = product.w.shape()[0], K = product.w.shape()[1];
-  const WeightFormat& format = product.w.format();
-  const int steps = format.dense ? DENSE_STEPS : steps_of_blocks(format.low);
-  const Uint4* const x = fragments_of_x(op, product, choice.tiles, steps, shared);
-  const std::string kernel = kernel_for(("linear_rows_" + std::to_string(choice.height)).c_str(), product.w);
-  const int64_t blocks = choice.tiles * 16 / choice.height * choice.parts * ((N + choice.columns - 1) / choice.columns);
-  with_array(product.w, [&](auto w) {
-    op.launch(kernel, blocks, choice.threads, RowLinear<decltype(w)>{x, w, bias, y, op.small(product.rows), op.small(N), op.small(K),
-                                                                     op.small(choice.tiles), op.small(choice.parts)});
+static int64_t columns_of(std::span<const Product> products) {
+  int64_t columns = 0;
+  for (const Product& product : products) columns += product.w.shape()[0];
+  return columns;
+}
+
+// Where the parts' sums of the products go: [parts, rows, pitch]. Null: there is one part, and each product has its y.
+struct PartSums {
+  float* to;
+  int64_t pitch;
+};
+
+template <class Weights>
+static RowLinear<Weights> row_args(const OpCall& op, std::span<const Product> products, const RowChoice& choice, PartSums sums, bool gated) {
+  const Product& first = products.front();
+  RowLinear<Weights> args{nullptr, {}, op.small(first.rows), op.small(first.w.shape()[1]), op.small(choice.tiles), op.small(choice.parts),
+                          op.small(sums.pitch), gated};
+  const int64_t of_block = gated ? choice.columns / 2 : choice.columns, of_columns = choice.tiles * 16 / choice.height * choice.parts;
+  int64_t end = 0, before = 0;
+  for (size_t i = 0; i < MOST_MATRICES; i++) {
+    const Product& product = products[std::min(i, products.size() - 1)]; // matrices that are not there have no blocks
+    const int64_t N = product.w.shape()[0];
+    if (i < products.size() && !(gated && i > 0)) end += (N + of_block - 1) / of_block * of_columns;
+    args.matrices[i] = {array_of<Weights>(product.w), sums.to ? nullptr : product.bias, sums.to ? sums.to + before : product.y,
+                        op.small(N), op.small(end)};
+    before += N;
+  }
+  return args;
+}
+
+// Products of one format.
+static void launch_row_matrices(const OpCall& op, std::span<const Product> products, const RowChoice& choice, PartSums sums, bool gated,
+                                SharedRows& shared) {
+  const GpuWeight& w = products.front().w;
+  const int steps = w.format().dense ? DENSE_STEPS : steps_of_blocks(w.format().low);
+  const std::string kernel = kernel_for(("linear_rows_" + std::to_string(choice.height)).c_str(), w);
+  with_array(w, [&](auto array) {
+    auto args = row_args<decltype(array)>(op, products, choice, sums, gated);
+    args.x = fragments_of_x(op, products.front(), choice.tiles, steps, shared);
+    op.launch(kernel, args.matrices[MOST_MATRICES - 1].end, choice.threads, args);
   });
 }
 
-void launch_row_product(const OpCall& op, const Product& product) {
-  const int64_t N = product.w.shape()[0], outputs = product.rows * N;
-  const RowChoice choice = choose_row_blocks(product.rows, N, product.w.shape()[1], op.processors());
-  SharedRows own, &shared = product.shared ? *product.shared : own;
-  if (choice.parts == 1) return launch_row_parts(op, product, choice, product.bias, product.y, shared);
-  float* const parts = shared.sums.take(op, choice.parts * outputs);
-  launch_row_parts(op, product, choice, nullptr, parts, shared);
-  op.launch_elements("row_sums", outputs, RowSums{parts, product.bias, product.y, op.small(choice.parts), op.small(N), long(outputs)});
+static void launch_row_sums(const OpCall& op, std::span<const Product> products, int64_t parts, PartSums sums, bool gated) {
+  const int64_t rows = products.front().rows;
+  RowSums args{sums.to, {}, op.small(parts), op.small(rows), op.small(sums.pitch), gated};
+  for (size_t i = 0; i < products.size(); i++)
+    args.of[i] = {products[i].bias, products[i].y, op.small(products[i].w.shape()[0])};
+  op.launch_elements("row_sums", op.small(rows * sums.pitch) / (gated ? 2 : 1), args);
+}
+
+static RowChoice choice_of(const OpCall& op, std::span<const Product> products) {
+  const Product& first = products.front();
+  return choose_row_blocks(first.rows, columns_of(products), first.w.shape()[1], op.processors());
+}
+
+static PartSums sums_of(const OpCall& op, std::span<const Product> products, int64_t parts, SharedRows& shared) {
+  if (parts == 1) return {nullptr, 0};
+  const int64_t pitch = columns_of(products);
+  return {shared.sums.take(op, parts * products.front().rows * pitch), pitch};
+}
+
+// Neighbours of one format share a launch.
+void launch_row_products(const OpCall& op, std::span<const Product> products) {
+  SharedRows own, &shared = products.front().shared ? *products.front().shared : own;
+  const RowChoice choice = choice_of(op, products);
+  const PartSums sums = sums_of(op, products, choice.parts, shared);
+  PartSums of_launch = sums;
+  for (size_t first = 0, end; first < products.size(); first = end) {
+    end = first + 1;
+    while (end < products.size() && &products[end].w.format() == &products[first].w.format()) end++;
+    const auto together = products.subspan(first, end - first);
+    launch_row_matrices(op, together, choice, of_launch, false, shared);
+    if (sums.to) of_launch.to += columns_of(together);
+  }
+  if (sums.to) launch_row_sums(op, products, choice.parts, sums, false);
+}
+
+void launch_row_gate_up(const OpCall& op, const Product& gate, const GpuWeight& up) {
+  SharedRows own, &shared = gate.shared ? *gate.shared : own;
+  const std::array<Product, 2> both{gate, {gate.x, up, nullptr, gate.y, gate.rows}};
+  const RowChoice choice = choice_of(op, both);
+  const PartSums sums = sums_of(op, both, choice.parts, shared);
+  launch_row_matrices(op, both, choice, sums, !sums.to, shared);
+  if (sums.to) launch_row_sums(op, both, choice.parts, sums, true);
 }
 
 } // namespace quern::gpu

@@ -1,4 +1,4 @@
-// Products of 9 to 128 rows that round x to bf16 (kernels/cuda/linear-rows.h).
+// Products of 3 to 128 rows that round x to bf16 (kernels/cuda/linear-rows.h).
 #pragma once
 #include "gpu/ops/products.h"
 
@@ -6,7 +6,10 @@ namespace quern::gpu {
 
 // Whether products that round x to one bf16 take launch_row_product.
 bool has_some_rows(const Product& product);
-void launch_row_product(const OpCall& op, const Product& product);
+// Of one x, with columns in order: at most MOST_MATRICES.
+void launch_row_products(const OpCall& op, std::span<const Product> products);
+// y = silu(gate · x) · (up · x); `gate` has x and y, both have one format.
+void launch_row_gate_up(const OpCall& op, const Product& gate, const GpuWeight& up);
 
 // A block has `height` rows; `parts` blocks share K.
 struct RowChoice {

@@ -10,10 +10,18 @@ static constexpr int64_t most_strip_rows = 32;
 
 std::string matrix_kernel(const OpCall&, const MatrixTile& tile, const GpuWeight& w) { return kernel_for(tile.kernel, w); }
 
+bool takes_few_rows(const OpCall&, const Product&) { return false; }
+
 void launch_matrix_product(const OpCall& op, const Product& product) {
   if (!op.gpu().has_matrices()) return launch_eights(op, product);
   launch_tiles(op, product.rows <= most_strip_rows ? strip : large_tile, product);
 }
+
+void launch_matrix_products(const OpCall& op, std::span<const Product> products) {
+  for (const Product& product : products) launch_matrix_product(op, product);
+}
+
+bool launch_matrix_gate_up(const OpCall&, const Product&, const GpuWeight&) { return false; }
 
 const MatrixTile* tile_of_pairs(const OpCall& op, int64_t pairs, int64_t experts) {
   if (!op.gpu().has_matrices()) return nullptr;
