@@ -16,6 +16,8 @@ constexpr double rounding = 0x1.01p-8;
 // If both are rounded before: sums alone are rounded. Minima: a weight near the middle of two numbers may be rounded to the other.
 constexpr double of_sums = 2e-6, with_minima = 0x1p-12;
 
+const ExpertTiles one_matrix = {Global<const int>(), Global<const int>(), 1};
+
 double in_bf16(double x) { return from_bf16(to_bf16(float(x))); }
 
 std::vector<float> numbers_in_bf16(int64_t count) {
@@ -42,11 +44,11 @@ class Product {
                              std::to_string(shape_.depth) + " in " + std::to_string(shape_.parts);
     const Global<const float> no_bias, bias = with_bias_ ? Global<const float>(bias_.global()) : no_bias;
     const bool one = shape_.parts == 1;
-    const RowFragments fragments{x_.global() + shift_, fragments_.global(), shape_.rows, shape_.depth, steps_, tiles_, Lane::EIGHTS};
+    const RowFragments fragments{x_.global() + shift_, fragments_.global(), shape_.rows, shape_.depth, steps_, tiles_, Lane::EIGHTS, one_matrix};
     const int blocks = blocks_of(shape_.columns, 1);
     const FewMatrix<Weights> matrix{w_, one ? bias : no_bias, one ? y_.global() : sums_.global(), shape_.columns, blocks};
     const RowLinear<Weights> product{fragments_.global(), {matrix, matrix, matrix}, shape_.rows, shape_.depth, tiles_, shape_.parts,
-                                     one ? 0 : shape_.columns, 0};
+                                     one ? 0 : shape_.columns, 0, one_matrix};
     const RowSums sums{sums_.global(), {{bias, y_.global(), shape_.columns}}, shape_.parts, shape_.rows, shape_.columns, 0};
     launched<1>("row_fragments", 3, 64, fragments, [] {});
     launched<2>(kernel.c_str(), blocks, threads(), product, [&] {
@@ -57,7 +59,7 @@ class Product {
 
   // The product with w, `second` and w again in one launch, and silu(w · x) · (second · x) in another: the bits of single launches.
   void shares_launches(const std::string& kernel, Weights second, int of_second) const {
-    const RowFragments fragments{x_.global() + shift_, fragments_.global(), shape_.rows, shape_.depth, steps_, tiles_, Lane::EIGHTS};
+    const RowFragments fragments{x_.global() + shift_, fragments_.global(), shape_.rows, shape_.depth, steps_, tiles_, Lane::EIGHTS, one_matrix};
     launched<1>("row_fragments", 3, 64, fragments, [] {});
     const Global<const float> no_bias;
     const int columns[] = {shape_.columns, of_second, shape_.columns}, pitch = 2 * shape_.columns + of_second;
@@ -66,7 +68,7 @@ class Product {
         other(size_t(shape_.rows * of_second)), third(size_t(shape_.rows * shape_.columns));
     const Array<float>* const ys[] = {&first, &other, &third};
     const bool one = shape_.parts == 1;
-    RowLinear<Weights> all{fragments_.global(), {}, shape_.rows, shape_.depth, tiles_, shape_.parts, one ? 0 : pitch, 0};
+    RowLinear<Weights> all{fragments_.global(), {}, shape_.rows, shape_.depth, tiles_, shape_.parts, one ? 0 : pitch, 0, one_matrix};
     RowSums of_all{sums.global(), {}, shape_.parts, shape_.rows, pitch, 0};
     std::vector<std::vector<float>> want;
     for (int i = 0, end = 0, before = 0; i < MOST_MATRICES; before += columns[i++]) {
@@ -94,7 +96,7 @@ class Product {
     const Array<float> y(size_t(shape_.rows * columns)), sums(size_t(shape_.parts) * size_t(shape_.rows * columns));
     const FewMatrix<Weights> matrix{w, {}, one ? y.global() : sums.global(), columns, blocks_of(columns, 1)};
     launched<1>(kernel.c_str(), matrix.end, threads(),
-                RowLinear<Weights>{fragments_.global(), {matrix, matrix, matrix}, shape_.rows, shape_.depth, tiles_, shape_.parts, one ? 0 : columns, 0}, [] {});
+                RowLinear<Weights>{fragments_.global(), {matrix, matrix, matrix}, shape_.rows, shape_.depth, tiles_, shape_.parts, one ? 0 : columns, 0, one_matrix}, [] {});
     if (!one) launched<1>("row_sums", 2, 64, RowSums{sums.global(), {{{}, y.global(), columns}}, shape_.parts, shape_.rows, columns, 0}, [] {});
     return y.values();
   }
@@ -205,6 +207,61 @@ void every_block_shape(const char* format) {
   }
 }
 
+// Pairs by expert in tiles of 16 rows: each pair's product, and with gate and up, silu(gate · x) · (up · x).
+template <class Weights>
+void experts_agree(const std::string& kernel, Weights gate, Weights up, int columns, int depth, double relative, const std::function<double(int64_t)>& weight) {
+  using Lane = LaneWeights<Weights>;
+  constexpr int chosen = 2, pairs = 40, height = 16;
+  const std::vector<int> of_tile{0, 2, 2, -1};
+  std::vector<int> rows(of_tile.size() * height, -1), expert(pairs, 2);
+  for (int pair = 0, of_0 = 0, of_2 = 0; pair < pairs; pair++)
+    if (pair % 4 == 0) rows[size_t(of_0++)] = pair, expert[size_t(pair)] = 0;
+    else rows[size_t(height + of_2++)] = pair;
+  const int tiles = int(of_tile.size()), steps = (depth + Lane::STEPS * 32 - 1) / (Lane::STEPS * 32) * Lane::STEPS;
+  const std::vector<float> x = numbers_in_bf16(pairs / chosen * depth);
+  const Array<float> x_array(x), y(size_t(pairs * columns));
+  const Array<int> rows_array(rows), of_tile_array(of_tile);
+  const Array<Uint4> fragments(size_t(steps) * size_t(tiles) * 2 * WARP);
+  const ExpertTiles experts{rows_array.global(), of_tile_array.global(), chosen};
+  launched<1>("row_fragments", 3, 64, RowFragments{x_array.global(), fragments.global(), tiles * height, depth, steps, tiles, Lane::EIGHTS, experts}, [] {});
+  const auto product = [&](Weights first, bool gated, const auto& body) {
+    const int of_block = int(RowBlock<1>::columns) / (gated ? 2 : 1), blocks = tiles * ((columns + of_block - 1) / of_block);
+    const FewMatrix<Weights> one{first, {}, y.global(), columns, blocks}, two{up, {}, y.global(), columns, blocks};
+    launched<2>(kernel.c_str(), blocks, int(RowBlock<1>::threads),
+                RowLinear<Weights>{fragments.global(), {one, two, two}, tiles * height, depth, tiles, 1, 0, gated, experts}, body);
+    return y.values();
+  };
+  std::vector<Sum> expected;
+  for (int pair = 0; pair < pairs; pair++)
+    for (int n = 0; n < columns; n++) {
+      Sum sum;
+      for (int k = 0; k < depth; k++)
+        sum.add(double(x[size_t(pair / chosen * depth + k)]) * weight((int64_t(expert[size_t(pair)]) * columns + n) * depth + k));
+      expected.push_back(sum);
+    }
+  const std::vector<float> gates = product(gate, false, [&] { close(kernel + " of experts", y.values(), expected, relative); });
+  const std::vector<float> want = gated(gates, product(up, false, [] {}));
+  product(gate, true, [&] { equal((kernel + ": gate and up of experts").c_str(), y.values(), want); });
+}
+
+template <class Format>
+void experts_of_blocks(const char* format) {
+  constexpr int experts = 3, columns = 37, depth = 256;
+  Weight<Format>::name = format;
+  const Weight<Format> gate(experts * columns, depth, 5), up(experts * columns, depth, 6);
+  experts_agree<Blocks<Format>>(name_of(16, format), {gate.planes()}, {up.planes()}, columns, depth, Format::MINS ? with_minima : of_sums,
+                                [&](int64_t i) { return in_bf16(gate.value(i)); });
+}
+
+template <class Format>
+void experts_of_dense() {
+  constexpr int experts = 3, columns = 70, depth = 72;
+  const std::vector<typename Format::Stored> values = weights<Format>(experts * columns * depth, 3);
+  const Array<typename Format::Stored> gate(values), up(weights<Format>(experts * columns * depth, 4));
+  experts_agree<Dense<Format>>(name_of(16, suffix<Format>() + 1), {gate.global()}, {up.global()}, columns, depth, of_sums,
+                               [&](int64_t i) { return in_bf16(Format::value(values[size_t(i)])); });
+}
+
 KERNEL(bytes_of_two_words, Numbers) { args.y[thread_index()] = float(bytes_from(0x00020001u, 0x00000003u, 0x7420u) + thread_index()); }
 KERNEL(digit_beyond_seven, Numbers) { args.y[thread_index()] = float(bytes_from(1, 2, 0x8000u)); }
 
@@ -223,7 +280,9 @@ int main() {
   digits_are_checked();
   every_dense_shape<Bf16>();
   every_dense_shape<F16>();
-#define AGREE(Format, name) every_block_shape<Format>(#name);
+  experts_of_dense<Bf16>();
+  experts_of_dense<F16>();
+#define AGREE(Format, name) every_block_shape<Format>(#name), experts_of_blocks<Format>(#name);
   EVERY_BLOCK_FORMAT(AGREE)
   return report("products of some rows on the emulated device");
 }

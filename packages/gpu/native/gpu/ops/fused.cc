@@ -139,7 +139,7 @@ void moe(const OpCall& op) {
   const Choice choice = choose_experts(op, x, router, chosen);
   const int64_t pairs = T * chosen;
   float *const gated = op.scratch<float>(pairs * F), *const parts = op.scratch<float>(pairs * D);
-  const TilesByExpert tiles = tiles_by_expert(op, choice.ids, pairs, E);
+  const TilesByExpert tiles = tiles_by_expert(op, choice.ids, pairs, std::array{&gate, &up, &down});
   launch_expert_gate_up(op, {x.data, gate, choice.ids, gated, T, chosen, tiles}, up);
   launch_expert_product(op, {gated, down, choice.ids, parts, pairs, 1, tiles});
   op.launch("weighted_sum", T, threads_of_row(D),

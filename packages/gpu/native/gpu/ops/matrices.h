@@ -29,8 +29,12 @@ bool launch_matrix_gate_up(const OpCall& op, const Product& gate, const GpuWeigh
 // By tiles of one kind.
 void launch_tiles(const OpCall& op, const MatrixTile& tile, const Product& product);
 
-// The tile for pairs of a row and an expert; null: this GPU has no units for matrices.
-const MatrixTile* tile_of_pairs(const OpCall& op, int64_t pairs, int64_t experts);
+// The tile for pairs of a row and an expert, of all `weights` of a mixture; null: none, or too few pairs. Tiles read the weights of an
+// expert once for all its pairs, the kernel of few pairs once for each.
+inline constexpr int64_t enough_pairs = 4;  // of an expert, on average
+const MatrixTile* tile_of_pairs(const OpCall& op, int64_t pairs, int64_t experts, std::span<const GpuWeight* const> weights);
+// By tiles that are not those of linear_tile and linear_strip; with `up`: silu(w · x) · (up · x). False: nothing is launched.
+bool launch_matrix_experts(const OpCall& op, const ExpertProduct& product, const GpuWeight* up);
 
 // Attention of those shapes that the units take. False: nothing is launched.
 bool launch_matrix_attention(const OpCall& op, const Attention& args, const std::string& suffix, bool bf16);

@@ -1,6 +1,8 @@
 // Products with weights.
 #include "gpu/ops/products.h"
 
+#include <array>
+
 #include "gpu/ops/elements.h"
 #include "gpu/ops/matrices.h"
 #include "gpu/ops/ops.h"
@@ -49,12 +51,10 @@ void launch_products(const OpCall& op, std::span<const Product> products) {
   launch_matrix_products(op, many);
 }
 
-// Tiles read the weights of an expert once for all its pairs, the kernel of few pairs once for each.
-static constexpr int64_t enough_pairs = 4;  // of an expert, on average
-
-TilesByExpert tiles_by_expert(const OpCall& op, const int32_t* ids, int64_t pairs, int64_t experts) {
-  if (pairs <= most_few || pairs < enough_pairs * experts) return {};
-  const MatrixTile* const tile = tile_of_pairs(op, pairs, experts);
+TilesByExpert tiles_by_expert(const OpCall& op, const int32_t* ids, int64_t pairs, std::span<const GpuWeight* const> weights) {
+  if (pairs <= most_few) return {};
+  const int64_t experts = weights.front()->shape()[0];
+  const MatrixTile* const tile = tile_of_pairs(op, pairs, experts, weights);
   if (!tile) return {};
   const int64_t tiles = (pairs + std::min(pairs, experts) * (tile->rows - 1)) / tile->rows;  // at most
   int32_t *const rows = op.scratch<int32_t>(tiles * tile->rows), *const of_tile = op.scratch<int32_t>(tiles);
@@ -86,6 +86,7 @@ static int64_t outputs_of(const ExpertProduct& product) { return product.rows * 
 
 void launch_expert_product(const OpCall& op, const ExpertProduct& product) {
   if (outputs_of(product) == 0) return;
+  if (product.tiles.tile && launch_matrix_experts(op, product, nullptr)) return;
   if (product.tiles.tile) return launch_expert_tiles(op, product);
   with_array(product.w, [&](auto w) {
     op.launch(kernel_for("expert_linear", product.w), blocks_of_warps(outputs_of(product)), few_threads,
@@ -96,7 +97,9 @@ void launch_expert_product(const OpCall& op, const ExpertProduct& product) {
 void launch_expert_gate_up(const OpCall& op, const ExpertProduct& gate, const GpuWeight& up) {
   const int64_t outputs = outputs_of(gate);
   if (outputs == 0) return;
-  if (!gate.tiles.tile && &gate.w.format() == &up.format())
+  const bool together = &gate.w.format() == &up.format();
+  if (together && gate.tiles.tile && launch_matrix_experts(op, gate, &up)) return;
+  if (together && !gate.tiles.tile)
     return with_array(gate.w, [&](auto w) {
       op.launch(kernel_for("expert_gate_up", gate.w), blocks_of_warps(outputs), few_threads,
                 ExpertGateUp<decltype(w)>{expert_pairs(op, gate), w, array_of<decltype(w)>(up)});
@@ -123,7 +126,7 @@ void expert_linear(const OpCall& op) {
               op.operand(ExpertLinearOp::IDS).count == x.shape[0] * k,
           "x must be [R, K], w [E, N, K], ids [R, k], y [R, k, N]");
   const int32_t* const ids = op.ids(ExpertLinearOp::IDS);
-  launch_expert_product(op, {x.data, w, ids, y.data, x.shape[0], k, tiles_by_expert(op, ids, x.shape[0] * k, shape[0])});
+  launch_expert_product(op, {x.data, w, ids, y.data, x.shape[0], k, tiles_by_expert(op, ids, x.shape[0] * k, std::array{&w})});
 }
 
 // A product of its windows.

@@ -50,7 +50,8 @@ struct TilesByExpert {
   const int32_t *rows = nullptr, *of_tile = nullptr;
   int64_t tiles = 0;
 };
-TilesByExpert tiles_by_expert(const OpCall& op, const int32_t* ids, int64_t pairs, int64_t experts);
+// For products with all of `weights` [experts, ..].
+TilesByExpert tiles_by_expert(const OpCall& op, const int32_t* ids, int64_t pairs, std::span<const GpuWeight* const> weights);
 
 // y[rows, chosen, N] = x[rows, K] · w[ids[row, choice]]ᵀ. tiles: of all pairs.
 struct ExpertProduct {

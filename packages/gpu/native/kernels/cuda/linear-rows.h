@@ -1,5 +1,5 @@
 // y[t, n] = Σ_k x[t, k] · w[n, k] + bias[n] for 3 to 128 rows of x, of up to three matrices, on tensor cores. x and w are rounded to bf16.
-// A warp has 16 · DOWN rows and 32 columns. Weights go from loads into fragments in registers: no shared memory, no barrier until the
+// Of mixtures: a tile of 16 rows has pairs of one expert, whose weights it reads once. A warp has 16 · DOWN rows and 32 columns. Weights go from loads into fragments in registers: no shared memory, no barrier until the
 // end. ACROSS warps of a block have neighbouring columns and share x through the cache; the others, and the blocks of `parts`, share K:
 // they take its chunks in turn. Sums over them are in a fixed order.
 #pragma once
@@ -38,9 +38,10 @@ FUNCTION void multiply_step(RowTotals<DOWN>& totals, int eight, const RowStep<DO
 }
 
 // Where a warp reads: 16 · DOWN rows of x from tile `tile` on, columns of a matrix from `column` on, chunks first, first + apart, … below
-// `end`. With gate and up it has half as many columns of each: gate's eights, then up's.
+// `end`.
 struct RowShare {
   int tile, matrix, column, first, apart, end;
+  int expert;
 };
 
 // A chunk of the columns of a lane. Columns beyond the last one get its weights.
@@ -49,13 +50,10 @@ struct LaneColumns {
   LaneWeights<Weights> of[ROW_EIGHTS];
 
   FUNCTION void load(const RowLinear<Weights>& args, RowShare share, int chunk) {
-    const int of_row = args.depth / 8, mine = share.column + lane() / 4, up = args.gated ? 1 : 0;
-    UNROLL for (int n = 0; n < ROW_EIGHTS; n++) {
-      const bool of_up = up && n >= ROW_EIGHTS / 2;
-      const FewMatrix<Weights>& matrix = args.matrices[of_up ? share.matrix + 1 : share.matrix];
-      const int row = mine + (of_up ? n - ROW_EIGHTS / 2 : n) * 8, last = matrix.columns - 1;
-      of[n].load(matrix.w, (row < last ? row : last) * of_row, of_row, chunk);
-    }
+    const FewMatrix<Weights>& matrix = args.matrices[share.matrix];
+    const int of_row = args.depth / 8, mine = share.column + lane() / 4, last = matrix.columns - 1, first = share.expert * matrix.columns;
+    UNROLL for (int n = 0; n < ROW_EIGHTS; n++)
+      of[n].load(matrix.w, (first + (mine + n * 8 < last ? mine + n * 8 : last)) * of_row, of_row, chunk);
   }
 };
 
@@ -108,6 +106,7 @@ struct BlockShare {
   int matrix, tile, part, column;
 };
 
+// With gate and up a block has the same columns of both: half of its warps across have up's.
 template <int DOWN, class Weights>
 FUNCTION BlockShare share_of_block(const RowLinear<Weights>& args) {
   constexpr int COLUMNS = RowBlock<DOWN>::columns;
@@ -124,15 +123,14 @@ FUNCTION void write_sums(Shared<float> merged, const RowLinear<Weights>& args) {
   using Has = RowBlock<DOWN>;
   const BlockShare block = share_of_block<DOWN>(args);
   const FewMatrix<Weights>& matrix = args.matrices[block.matrix];
-  constexpr int HALF = ROW_EIGHTS / 2;
-  const int pitch = args.pitch ? args.pitch : matrix.columns, of_warp = args.gated ? HALF : ROW_EIGHTS;
+  const int pitch = args.pitch ? args.pitch : matrix.columns, count = (args.gated ? Has::across / 2 : Has::across) * Has::sums;
   const Global<float> y = matrix.y + long(block.part) * args.rows * pitch;
-  for (int at = warp(); at < Has::across * Has::sums; at += Has::across * Has::ways) {
-    const int i = at % Has::sums, m = i / 4 / ROW_EIGHTS, eight = i / 4 % ROW_EIGHTS, n = at / Has::sums * of_warp + eight;
-    const int row = (block.tile + m) * 16 + i % 4 / 2 * 8 + lane() / 4, to = block.column + n * 8 + lane() % 4 * 2 + i % 2;
-    if (row >= args.rows || to >= matrix.columns || eight >= of_warp) continue;
+  for (int at = warp(); at < count; at += Has::across * Has::ways) {
+    const int i = at % Has::sums, m = i / 4 / ROW_EIGHTS, n = at / Has::sums * ROW_EIGHTS + i / 4 % ROW_EIGHTS;
+    const int row = row_of_tiles(args.experts, args.rows, (block.tile + m) * 16 + i % 4 / 2 * 8 + lane() / 4), to = block.column + n * 8 + lane() % 4 * 2 + i % 2;
+    if (row < 0 || to >= matrix.columns) continue;
     float sum = merged[at * WARP + lane()];
-    if (args.gated) sum = silu_of(sum) * merged[(at + HALF * 4) * WARP + lane()];
+    if (args.gated) sum = silu_of(sum) * merged[(at + count) * WARP + lane()];
     else if (matrix.bias) sum += matrix.bias[to];
     y[long(row) * pitch + to] = sum;
   }
@@ -143,9 +141,12 @@ FUNCTION void linear_rows(Shared<float> merged, const RowLinear<Weights>& args) 
   using Has = RowBlock<DOWN>;
   constexpr int OF_CHUNK = LaneWeights<Weights>::STEPS * 32;
   const BlockShare block = share_of_block<DOWN>(args);
+  const int expert = DOWN == 1 && args.experts.rows ? args.experts.of_tile[block.tile] : 0; // −1: there is no such tile
+  if (expert < 0) return;
   const int across = warp() % Has::across, way = warp() / Has::across, chunks = (args.depth + OF_CHUNK - 1) / OF_CHUNK;
-  const RowShare share = {block.tile, block.matrix, block.column + across * (args.gated ? ROW_COLUMNS / 2 : ROW_COLUMNS),
-                          block.part * Has::ways + way, args.parts * Has::ways, chunks};
+  const bool up = args.gated && across >= Has::across / 2;
+  const RowShare share = {block.tile, up ? 1 : block.matrix, block.column + (up ? across - Has::across / 2 : across) * ROW_COLUMNS,
+                          block.part * Has::ways + way, args.parts * Has::ways, chunks, expert};
   merge_ways(row_totals<DOWN>(args, share), merged, way, across);
   write_sums<DOWN>(merged, args);
 }

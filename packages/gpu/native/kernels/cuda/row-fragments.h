@@ -27,13 +27,20 @@ constexpr int DENSE_STEPS = 1;
 constexpr int steps_of_blocks(int low) { return low == 8 ? 2 : 4; }
 
 // x in bf16, rounded to nearest. A step has 32 of k and two products; a lane's 16 bytes are its Fragment16x16 of a product. Steps are
-// padded with zeros to whole chunks of the weights, rows to whole tiles.
+// padded with zeros to whole chunks of the weights, rows to whole tiles. Of a mixture: the rows of its tiles.
 struct RowFragments {
   Global<const float> x; // [rows, depth]; depth: a multiple of 8
   Global<Uint4> to;      // [steps, tiles, 2, WARP]
   int rows, depth, steps, tiles;
   int eights;            // that a lane has side by side (LaneWeights::EIGHTS): 1, 2, 4
+  ExpertTiles experts;   // rows: of y
 };
+
+// Row i of all tiles, as a row of y; −1: none.
+FUNCTION int row_of_tiles(ExpertTiles experts, int rows, int i) {
+  if (experts.rows) return experts.rows[i];
+  return i < rows ? i : -1;
+}
 
 // Four neighbouring values in two words of bf16.
 struct TwoWords {
@@ -58,8 +65,8 @@ KERNEL(row_fragments, RowFragments) {
     const int row = tile * 16 + i % WARP / 4, k = k_of_lane(step, i % 4, args.eights) + product * 4;
     TwoWords of_row[2] = {}; // of row, and of the row 8 below
     UNROLL for (int half = 0; half < 2; half++) {
-      const int at = row + half * 8;
-      if (at < args.rows && k < args.depth) of_row[half] = rounded_four(args.x + (long(at) * args.depth + k), wide);
+      const int of_y = row_of_tiles(args.experts, args.rows, row + half * 8);
+      if (of_y >= 0 && k < args.depth) of_row[half] = rounded_four(args.x + (long(args.experts.rows ? of_y / args.experts.chosen : of_y) * args.depth + k), wide);
     }
     args.to[i] = Uint4{of_row[0].words[0], of_row[1].words[0], of_row[0].words[1], of_row[1].words[1]};
   }
@@ -75,6 +82,7 @@ struct RowLinear {
   int parts;                                  // blocks that share K
   int pitch;                                  // 0: the columns of the matrix
   int gated;                                  // the first y is silu(gate · x) · (up · x) of the first two matrices; parts: 1
+  ExpertTiles experts;                        // of 16 rows each; w: [experts, columns, depth]
 };
 
 // Columns of row_sums that become a y.

@@ -8,6 +8,7 @@ namespace quern::gpu {
 
 // kernels/cuda/linear-tiles.h
 static constexpr MatrixTile large_tile{"linear_tile_", 128, 128, 256}, strip{"linear_strip_", 32, 64, 256};
+static constexpr MatrixTile rows_of_expert{"linear_rows_16", expert_rows, 0, 0};  // launch_expert_rows
 static constexpr int64_t enough_tiles = 96;  // about the processors of a GPU for data centres
 
 // Numbers of bf16 that x becomes. 3: products of floats.
@@ -45,6 +46,12 @@ void launch_matrix_products(const OpCall& op, std::span<const Product> products)
     launch_row_products(op, all.subspan(first, std::min<size_t>(MOST_MATRICES, all.size() - first)));
 }
 
+bool launch_matrix_experts(const OpCall& op, const ExpertProduct& product, const GpuWeight* up) {
+  if (product.tiles.tile != &rows_of_expert) return false;
+  launch_expert_rows(op, product, up);
+  return true;
+}
+
 bool launch_matrix_gate_up(const OpCall& op, const Product& gate, const GpuWeight& up) {
   const Product ups{gate.x, up, nullptr, gate.y, gate.rows, gate.invariant};
   if (&gate.w.format() != &up.format() || !takes_rows(op, gate) || !takes_rows(op, ups)) return false;
@@ -52,7 +59,11 @@ bool launch_matrix_gate_up(const OpCall& op, const Product& gate, const GpuWeigh
   return true;
 }
 
-const MatrixTile* tile_of_pairs(const OpCall&, int64_t pairs, int64_t experts) {
+// From half a pair per expert on, an expert's weights are read less often than once per pair, to the two launches that sort.
+const MatrixTile* tile_of_pairs(const OpCall& op, int64_t pairs, int64_t experts, std::span<const GpuWeight* const> weights) {
+  const auto takes_rows = [&](const GpuWeight* w) { return parts_of_x(op.precision, w->format()) == 1 && has_expert_rows(*w); };
+  if (pairs < expert_rows * experts && std::all_of(weights.begin(), weights.end(), takes_rows)) return 2 * pairs < experts ? nullptr : &rows_of_expert;
+  if (pairs < enough_pairs * experts) return nullptr;
   return pairs >= large_tile.rows * experts ? &large_tile : &strip;
 }
 

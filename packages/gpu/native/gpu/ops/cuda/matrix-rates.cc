@@ -37,7 +37,7 @@ static double prompt_flops_of(const std::shared_ptr<Gpu>& gpu, Precision precisi
   if (precision == Precision::exact) return exact_prompt_flops_of(gpu);
   return rate_of(gpu, 64, 256, bytes_of_blocks, [&](float* x, float* y, float* w, int rows, int n) {
     const FewMatrix<Planes> matrix{planes_at(w, n), nullptr, y, n, n / Has::columns};
-    const RowLinear<Planes> args{reinterpret_cast<const Uint4*>(x), {matrix, matrix, matrix}, rows, n, rows / 16, 1, 0, 0};
+    const RowLinear<Planes> args{reinterpret_cast<const Uint4*>(x), {matrix, matrix, matrix}, rows, n, rows / 16, 1, 0, 0, {nullptr, nullptr, 1}};
     gpu->launch("linear_rows_64_q4_k", matrix.end, Has::threads, &args);
   });
 }

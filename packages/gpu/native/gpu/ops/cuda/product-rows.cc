@@ -44,8 +44,9 @@ RowChoice choose_row_blocks(int64_t rows, int64_t columns, int64_t depth, int64_
 
 // Loads have 16 bytes, eight values of a dense weight, at any row. Kernels count eights of weights.
 static bool has_wide_eights(const GpuWeight& w) {
-  const int64_t N = w.shape()[0], K = w.shape()[1];
-  return K % 8 == 0 && N * K / 8 <= INT32_MAX && reinterpret_cast<uintptr_t>(w.data()) % 16 == 0;
+  int64_t count = 1;
+  for (const int64_t size : w.shape()) count *= size;
+  return w.shape().back() % 8 == 0 && count / 8 <= INT32_MAX && reinterpret_cast<uintptr_t>(w.data()) % 16 == 0;
 }
 
 bool has_some_rows(const Product& product) {
@@ -54,15 +55,26 @@ bool has_some_rows(const Product& product) {
          !are_row_products_refused();
 }
 
-static const Uint4* fragments_of_x(const OpCall& op, const Product& product, int64_t tiles, int steps_of_chunk, SharedRows& shared) {
-  if (shared.eights == steps_of_chunk) return static_cast<const Uint4*>(shared.fragments);
-  const int64_t K = product.w.shape()[1], of_chunk = steps_of_chunk * 32;
-  const int64_t steps = (K + of_chunk - 1) / of_chunk * steps_of_chunk, count = op.small(steps * tiles * 2 * WARP);
+bool has_expert_rows(const GpuWeight& w) { return has_wide_eights(w) && !are_row_products_refused(); }
+
+static constexpr ExpertTiles one_matrix{nullptr, nullptr, 1};
+
+static int steps_of(const GpuWeight& w) { return w.format().dense ? DENSE_STEPS : steps_of_blocks(w.format().low); }
+
+static const Uint4* fragments_of(const OpCall& op, const float* x, int64_t rows, int64_t depth, int64_t tiles, int steps_of_chunk, const ExpertTiles& experts) {
+  const int64_t of_chunk = steps_of_chunk * 32, steps = (depth + of_chunk - 1) / of_chunk * steps_of_chunk;
+  const int64_t count = op.small(steps * tiles * 2 * WARP);
   Uint4* const fragments = op.scratch<Uint4>(count);
-  op.launch_elements("row_fragments", count, RowFragments{product.x, fragments, op.small(product.rows), op.small(K), op.small(steps),
-                                                          op.small(tiles), steps_of_chunk});
-  shared.fragments = fragments, shared.eights = steps_of_chunk;
+  op.launch_elements("row_fragments", count,
+                     RowFragments{x, fragments, op.small(rows), op.small(depth), op.small(steps), op.small(tiles), steps_of_chunk, experts});
   return fragments;
+}
+
+static const Uint4* fragments_of_x(const OpCall& op, const Product& product, int64_t tiles, SharedRows& shared) {
+  const int steps = steps_of(product.w);
+  if (shared.eights != steps)
+    shared.fragments = fragments_of(op, product.x, product.rows, product.w.shape()[1], tiles, steps, one_matrix), shared.eights = steps;
+  return static_cast<const Uint4*>(shared.fragments);
 }
 
 static int64_t columns_of(std::span<const Product> products) {
@@ -81,7 +93,7 @@ template <class Weights>
 static RowLinear<Weights> row_args(const OpCall& op, std::span<const Product> products, const RowChoice& choice, PartSums sums, bool gated) {
   const Product& first = products.front();
   RowLinear<Weights> args{nullptr, {}, op.small(first.rows), op.small(first.w.shape()[1]), op.small(choice.tiles), op.small(choice.parts),
-                          op.small(sums.pitch), gated};
+                          op.small(sums.pitch), gated, one_matrix};
   const int64_t of_block = gated ? choice.columns / 2 : choice.columns, of_columns = choice.tiles * 16 / choice.height * choice.parts;
   int64_t end = 0, before = 0;
   for (size_t i = 0; i < MOST_MATRICES; i++) {
@@ -99,11 +111,10 @@ static RowLinear<Weights> row_args(const OpCall& op, std::span<const Product> pr
 static void launch_row_matrices(const OpCall& op, std::span<const Product> products, const RowChoice& choice, PartSums sums, bool gated,
                                 SharedRows& shared) {
   const GpuWeight& w = products.front().w;
-  const int steps = w.format().dense ? DENSE_STEPS : steps_of_blocks(w.format().low);
   const std::string kernel = kernel_for(("linear_rows_" + std::to_string(choice.height)).c_str(), w);
   with_array(w, [&](auto array) {
     auto args = row_args<decltype(array)>(op, products, choice, sums, gated);
-    args.x = fragments_of_x(op, products.front(), choice.tiles, steps, shared);
+    args.x = fragments_of_x(op, products.front(), choice.tiles, shared);
     op.launch(kernel, args.matrices[MOST_MATRICES - 1].end, choice.threads, args);
   });
 }
@@ -150,6 +161,22 @@ void launch_row_gate_up(const OpCall& op, const Product& gate, const GpuWeight& 
   const PartSums sums = sums_of(op, both, choice.parts, shared);
   launch_row_matrices(op, both, choice, sums, !sums.to, shared);
   if (sums.to) launch_row_sums(op, both, choice.parts, sums, true);
+}
+
+void launch_expert_rows(const OpCall& op, const ExpertProduct& product, const GpuWeight* up) {
+  using Has = RowBlock<1>;
+  const TilesByExpert& by_expert = product.tiles;
+  const int64_t N = product.w.shape()[1], K = product.w.shape()[2], columns = up ? Has::columns / 2 : Has::columns;
+  const int64_t rows = by_expert.tiles * expert_rows, blocks = by_expert.tiles * ((N + columns - 1) / columns);
+  const ExpertTiles experts{by_expert.rows, by_expert.of_tile, op.small(product.chosen)};
+  const Uint4* const x = fragments_of(op, product.x, rows, K, by_expert.tiles, steps_of(product.w), experts);
+  with_array(product.w, [&](auto w) {
+    using Weights = decltype(w);
+    const FewMatrix<Weights> first{w, nullptr, product.y, op.small(N), op.small(blocks)};
+    const FewMatrix<Weights> second{array_of<Weights>(up ? *up : product.w), nullptr, product.y, op.small(N), op.small(blocks)};
+    op.launch(kernel_for("linear_rows_16", product.w), blocks, Has::threads,
+              RowLinear<Weights>{x, {first, second, second}, op.small(rows), op.small(K), op.small(by_expert.tiles), 1, 0, up != nullptr, experts});
+  });
 }
 
 } // namespace quern::gpu

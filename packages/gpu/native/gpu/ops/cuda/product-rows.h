@@ -11,6 +11,11 @@ void launch_row_products(const OpCall& op, std::span<const Product> products);
 // y = silu(gate · x) · (up · x); `gate` has x and y, both have one format.
 void launch_row_gate_up(const OpCall& op, const Product& gate, const GpuWeight& up);
 
+// The same of a mixture, whose pairs are in tiles of expert_rows by expert. With `up`: silu(w · x) · (up · x), of one format.
+inline constexpr int64_t expert_rows = 16;
+bool has_expert_rows(const GpuWeight& w);
+void launch_expert_rows(const OpCall& op, const ExpertProduct& product, const GpuWeight* up);
+
 // A block has `height` rows; `parts` blocks share K.
 struct RowChoice {
   int height, columns, threads;

@@ -21,10 +21,12 @@ void launch_matrix_products(const OpCall& op, std::span<const Product> products)
   for (const Product& product : products) launch_matrix_product(op, product);
 }
 
+bool launch_matrix_experts(const OpCall&, const ExpertProduct&, const GpuWeight*) { return false; }
+
 bool launch_matrix_gate_up(const OpCall&, const Product&, const GpuWeight&) { return false; }
 
-const MatrixTile* tile_of_pairs(const OpCall& op, int64_t pairs, int64_t experts) {
-  if (!op.gpu().has_matrices()) return nullptr;
+const MatrixTile* tile_of_pairs(const OpCall& op, int64_t pairs, int64_t experts, std::span<const GpuWeight* const>) {
+  if (!op.gpu().has_matrices() || pairs < enough_pairs * experts) return nullptr;
   return pairs >= most_strip_rows * experts ? &large_tile : &strip;
 }
 
