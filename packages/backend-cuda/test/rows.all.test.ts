@@ -1,7 +1,10 @@
-// Products of 9 to 128 rows on the emulated device: which kernel serves them, and what it gives.
+// Products of 3 to 128 rows on the emulated device: which kernel serves them, and what it gives.
 import './emulated.js';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { knownCodecs } from '@quern/conformance';
-import type { Backend, Weight } from '@quern/core';
+import type { Backend, Step, Tensor, Weight } from '@quern/core';
 import { gpuFormats } from '@quern/native-runtime';
 import { withSettings } from '../../gpu/test/settings.js';
 import { createBackend } from '../src/index.js';
@@ -44,6 +47,34 @@ async function launches(kernel: string, matrix: Matrix, rows: number, options = 
   return failed;
 }
 
+const folder = mkdtempSync(join(tmpdir(), 'quern-rows-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** How often each kernel runs while `act` does. */
+async function launchesOf(act: () => Promise<unknown>): Promise<Readonly<Record<string, number>>> {
+  const file = join(folder, 'launches');
+  writeFileSync(file, '');
+  await withSettings({ QUERN_EMULATED_LAUNCHES: file }, async () => void (await act()));
+  const counts: Record<string, number> = {};
+  for (const name of readFileSync(file, 'utf8').split('\n').filter(Boolean))
+    counts[name] = (counts[name] ?? 0) + 1;
+  return counts;
+}
+
+/** The launches of a step that keeps what `record` returns, and the results. */
+async function launchesOfStep(backend: Backend, record: (step: Step) => readonly Tensor[]) {
+  using step = backend.step();
+  const outputs = record(step);
+  for (const y of outputs) step.keep(y);
+  const launches = await launchesOf(() => step.run());
+  const results = [];
+  for (const y of outputs) results.push(await step.read(y));
+  return { launches, results };
+}
+
+const matrixOf = (format: string, rows = N) =>
+  blockMatrix(codecs.find((c) => c.format === format)!, rows * K);
+
 const codecs = knownCodecs.filter(({ format }) => gpuFormats.includes(format));
 
 async function agrees(matrix: Matrix, rows: number, parts: number): Promise<void> {
@@ -75,20 +106,95 @@ test.each([
   expect(await launches(`linear_rows_${height}_bf16`, matrix, rows)).toBe(true);
 });
 
-test('q, k and v share the fragments of x if their formats read the same', async () => {
-  const none = new Float32Array(N);
-  const matrices = ['q4_0', 'q4_k', 'q8_0'].map((format) =>
-    blockMatrix(codecs.find((c) => c.format === format)!, N * K),
-  );
+test.each([
+  ['one format', ['q4_k', 'q4_k', 'q4_k'], 1, { row_fragments: 1, linear_rows_16_q4_k: 1 }],
+  ['one format', ['q4_k', 'q4_k', 'q4_k'], 2, { row_fragments: 1, linear_rows_16_q4_k: 1, row_sums: 1 }],
+  [
+    'v of another',
+    ['q4_k', 'q4_k', 'q6_k'],
+    1,
+    { row_fragments: 1, linear_rows_16_q4_k: 1, linear_rows_16_q6_k: 1 },
+  ],
+  [
+    'fragments of another kind',
+    ['q4_k', 'q4_k', 'q8_0'],
+    2,
+    { row_fragments: 2, linear_rows_16_q4_k: 1, linear_rows_16_q8_0: 1, row_sums: 1 },
+  ],
+])('q, k and v, %s: %j in %d parts', async (_, formats, parts, expected) => {
+  const matrices = formats.map((format) => matrixOf(format));
   const x = uniform(12 * K, 1);
   using backend = await createBackend();
   const weights = await Promise.all(matrices.map((w) => load(backend, w, [N, K])));
-  using step = backend.step();
-  const input = step.input(x, [12, K]);
-  const outputs = weights.map((w) => backend.linear(input, w));
-  for (const y of outputs) step.keep(y);
-  await step.run();
-  for (const [i, y] of outputs.entries()) expectProduct(await step.read(y), x, matrices[i]!.values, none);
+  await withSettings({ QUERN_CUDA_ROWS: `${parts}` }, async () => {
+    const { launches, results } = await launchesOfStep(backend, (step) => {
+      const input = step.input(x, [12, K]);
+      return weights.map((w) => backend.linear(input, w));
+    });
+    expect(launches).toEqual(expected);
+    for (const [i, y] of results.entries()) expectProduct(y, x, matrices[i]!.values, new Float32Array(N));
+  });
+});
+
+test.each([
+  [3, 1, { row_fragments: 1, linear_rows_16_q4_k: 1 }],
+  [20, 2, { row_fragments: 1, linear_rows_32_q4_k: 1, row_sums: 1 }],
+])('gate, up and swiglu of %d rows in %d parts', async (rows, parts, expected) => {
+  const matrices = [matrixOf('q4_k'), matrixOf('q4_k', N)];
+  const x = uniform(rows * K, 1).map((value) => value / 64);
+  using backend = await createBackend();
+  const [gate, up] = [await load(backend, matrices[0]!, [N, K]), await load(backend, matrices[1]!, [N, K])];
+  await withSettings({ QUERN_CUDA_ROWS: `${parts}` }, async () => {
+    const input = (step: Step) => step.input(x, [rows, K]);
+    const gated = await launchesOfStep(backend, (step) => {
+      const of = input(step);
+      return [backend.swiglu(backend.linear(of, gate), backend.linear(of, up))];
+    });
+    expect(gated.launches).toEqual(expected);
+    const { results } = await launchesOfStep(backend, (step) => {
+      const of = input(step);
+      return [backend.linear(of, gate), backend.linear(of, up)];
+    });
+    const [g, u] = results.map((y) => Array.from(y, Number));
+    const silu = (value: number) => value / (1 + Math.exp(-value));
+    const apart = Array.from(
+      gated.results[0]!,
+      (y, i) => Math.abs(Number(y) - silu(g![i]!) * u![i]!) / (1 + Math.abs(silu(g![i]!) * u![i]!)),
+    );
+    expect(Math.max(...apart)).toBeLessThan(1e-4);
+  });
+});
+
+test.each([
+  ['q4_k', 2, {}, false],
+  ['q4_k', 3, {}, true],
+  ['q4_k', 3, { precision: 'exact' }, false],
+  ['q4_k', 128, {}, true],
+  ['q4_k', 129, {}, false],
+])('%s, %d rows, %j on tensor cores from registers: %s', async (format, rows, options, expected) => {
+  expect(await launches('row_fragments', matrixOf(format), rows, options)).toBe(expected);
+});
+
+test.each([
+  ['half a pair per expert', 8, 20, 'linear_rows_16_q4_k'],
+  ['less', 32, 12, 'expert_linear_q4_k'],
+])('a mixture with %s', async (_, experts, rows, kernel) => {
+  const matrix = matrixOf('q4_k', experts * N);
+  const x = uniform(rows * K, 1);
+  const ids = Int32Array.from({ length: rows }, (_value, i) => (i * 5) % experts);
+  using backend = await createBackend();
+  const w = await load(backend, matrix, [experts, N, K]);
+  const { launches, results } = await launchesOfStep(backend, (step) => [
+    backend.expertLinear(step.input(x, [rows, K]), w, step.input(ids, [rows, 1])),
+  ]);
+  expect(launches[kernel]).toBe(1);
+  for (let t = 0; t < rows; t++)
+    expectProduct(
+      Array.from(results[0]!, Number).slice(t * N, (t + 1) * N),
+      x.subarray(t * K, (t + 1) * K),
+      matrix.values.subarray(ids[t]! * N * K, (ids[t]! + 1) * N * K),
+      new Float32Array(N),
+    );
 });
 
 test('other products have other kernels', async () => {

@@ -57,17 +57,17 @@ struct LaneSums {
 template <int COUNT>
 FUNCTION float warp_sums(LaneSums<COUNT> values) {
   int apart = WARP / 2;
-  UNROLL for (int half = COUNT / 2; half > 0; half /= 2) {
+  UNROLL for (int kept = COUNT / 2; kept > 0; kept /= 2) {
     const bool upper = (lane() & apart) != 0;
-    UNROLL for (int i = 0; i < half; i++) {
-      const float low = values.of[i], high = values.of[i + half];
+    UNROLL for (int i = 0; i < kept; i++) {
+      const float low = values.of[i], high = values.of[i + kept];
       values.of[i] = (upper ? high : low) + shuffle_xor(upper ? low : high, apart);
     }
     apart /= 2;
   }
   float sum = values.of[0]; // of value lane · COUNT / WARP
   for (; apart > 0; apart /= 2) sum += shuffle_xor(sum, apart);
-  return COUNT == WARP ? sum : shuffle(sum, lane() % COUNT * (WARP / COUNT));
+  return COUNT == 1 || COUNT == WARP ? sum : shuffle(sum, lane() % COUNT * (WARP / COUNT));
 }
 
 // Lane t · COLUMNS + c has the sum of row t and column first + c.

@@ -7,6 +7,7 @@ import { bytesOf, fitPart } from '../planner/part-fit.js';
 import { planBackends } from '../planner/plan-backends.js';
 import type { PlanRequest } from '../planner/plan-request.js';
 import { type PlannerDevice, plannerDevice } from '../planner/planner-device.js';
+import { isAsRoomy, longChunk, takesLongChunk, usualChunk } from '../planner/prefill-chunk.js';
 import { rehearseSteps } from '../planner/rehearse-steps.js';
 import { type Allowed, allowed, passedOver } from './choose-backend.js';
 import { type BackendChoice, isPaged, type ResolvedLoadOptions } from './load-options.js';
@@ -17,6 +18,8 @@ export interface ChosenBackends {
   /** In the order of the layers. */
   readonly places: readonly PartPlace[];
   readonly plan: BackendPlan;
+  /** Most prompt tokens in one step: as asked for, or by the speed of the plan's devices. */
+  readonly prefillChunk: number;
   /** Loaded here: disposed with the model. */
   readonly owned: readonly Backend[];
 }
@@ -166,6 +169,35 @@ function estimatedBytes(file: ModelFile, device: PlannerDevice, request: PlanReq
   return bytesOf(whole, neededRoom(model, request));
 }
 
+interface Planned {
+  readonly plan: BackendPlan;
+  readonly devices: readonly PlannerDevice[];
+}
+
+/** @throws RuntimeError MODEL_TOO_LARGE, CONTEXT_TOO_LARGE, BAD_OPTION */
+async function planned(list: readonly Candidate[], file: ModelFile, request: PlanRequest): Promise<Planned> {
+  const devices: PlannerDevice[] = [];
+  for (const candidate of list) devices.push(await plannedDevice(candidate, file, request));
+  return { plan: planBackends(describeModel(file), devices, request), devices };
+}
+
+/** The plan with longer steps for prompts, where the devices are fast and it takes nothing from the cache. */
+async function planWithLongChunk(
+  { plan, devices }: Planned,
+  list: readonly Candidate[],
+  file: ModelFile,
+  request: PlanRequest,
+): Promise<BackendPlan | undefined> {
+  if (!takesLongChunk(plan, devices)) return undefined;
+  try {
+    const { plan: longer } = await planned(list, file, { ...request, prefillChunk: longChunk });
+    return isAsRoomy(longer, plan) ? longer : undefined;
+  } catch (error) {
+    if (error instanceof RuntimeError) return undefined; // no room for it
+    throw error;
+  }
+}
+
 async function planOn(
   { list, missing }: Candidates,
   file: ModelFile,
@@ -173,9 +205,10 @@ async function planOn(
   choices: readonly BackendChoice[],
 ): Promise<Omit<ChosenBackends, 'owned'>> {
   const request = planRequest(options, choices);
-  const devices: PlannerDevice[] = [];
-  for (const candidate of list) devices.push(await plannedDevice(candidate, file, request));
-  const plan = planBackends(describeModel(file), devices, request);
+  const usual = await planned(list, file, request);
+  const longer =
+    options.prefillChunk === undefined ? await planWithLongChunk(usual, list, file, request) : undefined;
+  const plan = longer ?? usual.plan;
   const places = plan.ranges.map(({ backend: wanted, firstLayer, endLayer }) => {
     const { backend } = list.find(({ name }) => name === wanted)!;
     return { backend, from: firstLayer, to: endLayer };
@@ -184,11 +217,12 @@ async function planOn(
   const backends = list.map(({ backend }) => backend);
   const notices = places.length > 1 ? missing : [...missing, ...passedOver(backends, places[0]!.backend)];
   for (const text of notices) giveNotice(options.onNotice, text);
-  return { places, plan: { ...plan, reasons: [...missing, ...plan.reasons] } };
+  const prefillChunk = longer ? longChunk : request.prefillChunk;
+  return { places, prefillChunk, plan: { ...plan, reasons: [...missing, ...plan.reasons] } };
 }
 
 const planRequest = (options: ResolvedLoadOptions, choices: readonly BackendChoice[]): PlanRequest => {
-  const { split, context, cacheDtype, sequences, prefillChunk } = options;
+  const { split, context, cacheDtype, sequences, prefillChunk = usualChunk } = options;
   return {
     named: choices[0] !== 'auto',
     ...(split !== undefined && { ranges: parseSplit(split) }),

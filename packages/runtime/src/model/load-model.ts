@@ -65,8 +65,12 @@ async function startBackend(file: ModelFile, options: ResolvedLoadOptions): Prom
 }
 
 /** Allocates weights and cache on the backends. A failure leaves nothing allocated. */
-async function loadOnto({ places, plan }: ChosenBackends, file: ModelFile, options: ResolvedLoadOptions) {
-  const { signal, onProgress, onNotice, prefillChunk, mmap } = options;
+async function loadOnto(
+  { places, plan, prefillChunk }: ChosenBackends,
+  file: ModelFile,
+  options: ResolvedLoadOptions,
+) {
+  const { signal, onProgress, onNotice, mmap } = options;
   if (options.graph) for (const { backend } of places) need(backend, 'graph');
   let cache: KvCache | undefined;
   let weights: LanguageModel | undefined;

@@ -238,7 +238,11 @@ export const loadSchema = {
     about: 'capture decode steps and replay them',
     absent: 'where the backend can',
   },
-  prefillChunk: { ...rules.whole(1, mostRows), about: 'most prompt tokens in one step', byDefault: 512 },
+  prefillChunk: {
+    ...rules.whole(1, mostRows),
+    about: 'most prompt tokens in one step',
+    absent: '512; on GPUs that compute 2048 in half a second, with memory for them: 2048',
+  },
   chatTemplate: {
     ...rules.text,
     about:

@@ -72,3 +72,37 @@ test('sequences of a paged cache share its room: one takes more than its part', 
   using ample = await loadModel(path, { backend: await createBackend(), context: 96 });
   expect(tokens).toEqual((await ample.generate(prompt, settings).result).tokens);
 });
+
+describe('prompts in long steps', () => {
+  const driver = referenceDriver();
+  const withProfile = (profile: object, free = 1 << 30) =>
+    defineBackend({ ...driver, profile: { ...driver.profile, ...profile }, freeMemory: () => free });
+  const fast = { kind: 'gpu', flops: 1e15 } as const;
+
+  /** Bytes of the planned steps. */
+  async function activations(profile: object, options: object = {}, free?: number): Promise<number> {
+    const path = await writeTinyModel();
+    using backend = withProfile(profile, free);
+    return (await planModel(path, { backend, ...options })).memory.activations;
+  }
+
+  test('where the devices are GPUs and fast, and nobody gave a number', async () => {
+    const [usual, long] = [
+      await activations(fast, { prefillChunk: 512 }),
+      await activations(fast, { prefillChunk: 2048 }),
+    ];
+    expect(long).toBeGreaterThan(usual);
+    expect(await activations(fast)).toBe(long);
+    expect(await activations({ ...fast, kind: 'cpu' })).toBe(usual);
+    expect(await activations({ ...fast, flops: 1e6 })).toBe(usual);
+  });
+
+  test('not where they take room from the cache, or there is none', async () => {
+    const [usual, long] = [
+      await activations(fast, { prefillChunk: 512 }),
+      await activations(fast, { prefillChunk: 2048 }),
+    ];
+    const free = Math.ceil(((usual + long) / 2) * (16 / 15)); // of which a sixteenth is not planned
+    expect(await activations(fast, {}, free)).toBeLessThan(long);
+  });
+});
