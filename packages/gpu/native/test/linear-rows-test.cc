@@ -214,6 +214,7 @@ void experts_agree(const std::string& kernel, Weights gate, Weights up, int colu
   constexpr int chosen = 2, pairs = 40, height = 16;
   const std::vector<int> of_tile{0, 2, 2, -1};
   std::vector<int> rows(of_tile.size() * height, -1), expert(pairs, 2);
+  rows.back() = 1 << 20; // of a tile that is not there
   for (int pair = 0, of_0 = 0, of_2 = 0; pair < pairs; pair++)
     if (pair % 4 == 0) rows[size_t(of_0++)] = pair, expert[size_t(pair)] = 0;
     else rows[size_t(height + of_2++)] = pair;

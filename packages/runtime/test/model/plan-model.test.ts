@@ -97,6 +97,18 @@ describe('prompts in long steps', () => {
     expect(await activations({ ...fast, flops: 1e6 })).toBe(usual);
   });
 
+  test.each([
+    ['a fast GPU', fast, [600]],
+    ['a CPU', {}, [512, 600]],
+  ])('the model takes a prompt in these steps: %s', async (_, profile, expected) => {
+    using backend = withProfile(profile);
+    using model = await loadModel(await writeTinyModel(), { backend, context: 700, cacheDtype: 'f32' });
+    const seen: number[] = [];
+    const prompt = Array.from({ length: 600 }, () => 5);
+    await model.generate(prompt, { maxTokens: 1, onProgress: ({ done }) => seen.push(done) }).result;
+    expect(seen).toEqual(expected);
+  });
+
   test('not where they take room from the cache, or there is none', async () => {
     const [usual, long] = [
       await activations(fast, { prefillChunk: 512 }),

@@ -36,9 +36,9 @@ struct RowFragments {
   ExpertTiles experts;   // rows: of y
 };
 
-// Row i of all tiles, as a row of y; −1: none.
+// Row i of all tiles, as a row of y; −1: none. Tiles that are not there have no list of rows.
 FUNCTION int row_of_tiles(ExpertTiles experts, int rows, int i) {
-  if (experts.rows) return experts.rows[i];
+  if (experts.rows) return experts.of_tile[i / 16] < 0 ? -1 : experts.rows[i];
   return i < rows ? i : -1;
 }
 
