@@ -40,16 +40,27 @@ FUNCTION void map(Global<const T> x, Global<U> y, long n, F f) {
   }
 }
 
+// The column `apart` elements on; apart: as column_of gives it. No division: it is called in loops.
+FUNCTION long column_after(long column, long apart, long width) {
+  const long next = column + apart;
+  return next >= width ? next - width : next;
+}
+
 // b: [b_count], once for all rows of a.
 template <class F>
 FUNCTION void map2(Global<const float> a, Global<const float> b, Global<float> y, long n, long b_count, F f) {
   const MapShare share = share_of_map();
+  const long next = column_of(block_threads(), b_count, n), step = column_of(share.step, b_count, n);
+  long start = column_of(share.first, b_count, n);
   for (long first = share.first; first < n; first += share.step) {
     float of_a[EACH] = {}, of_b[EACH] = {};
+    long column = start;
     UNROLL for (int j = 0; j < EACH; j++) {
       const long i = first + long(j) * block_threads();
-      if (i < n) of_a[j] = a[i], of_b[j] = b[column_of(i, b_count, n)];
+      if (i < n) of_a[j] = a[i], of_b[j] = b[column];
+      column = column_after(column, next, b_count);
     }
+    start = column_after(start, step, b_count);
     UNROLL for (int j = 0; j < EACH; j++) {
       const long i = first + long(j) * block_threads();
       if (i < n) y[i] = f(of_a[j], of_b[j]);

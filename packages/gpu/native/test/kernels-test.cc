@@ -16,9 +16,11 @@ void elementwise_agrees() {
     const TwoInputs args{left.global(), right.global(), y.global(), n, n};
     launched("add", 3, 64, args, [&] { agrees("add", y.values(), 1e-7, [&](int64_t i) { return double(a[i]) + b[i]; }); });
     launched("mul", 3, 64, args, [&] { agrees("mul", y.values(), 1e-7, [&](int64_t i) { return double(a[i]) * b[i]; }); });
-    const TwoInputs repeats{left.global(), right.global(), y.global(), n, (n + 1) / 2};
-    launched("add", 3, 64, repeats,
-             [&] { agrees("add", y.values(), 1e-7, [&](int64_t i) { return double(a[i]) + b[i % ((n + 1) / 2)]; }); });
+    for (const int width : {1, (n + 9) / 10, (n + 1) / 2}) {
+      const TwoInputs repeats{left.global(), right.global(), y.global(), n, width};
+      launched("add", 3, 64, repeats,
+               [&] { agrees("add", y.values(), 1e-7, [&](int64_t i) { return double(a[i]) + b[i % width]; }); });
+    }
   }
 }
 
