@@ -2,7 +2,6 @@
 // takes a group of 32 values of each, `parts` warps of a block share long rows. x goes through shared memory, two rows at a time:
 // lanes would read it 128 bytes apart. Sums of quants are exact in f32 products; a scale multiplies them once per group. The order of sums depends on K and `parts` alone: the bits of a row do not depend on others.
 #pragma once
-#include "fault-code.h"
 #include "few-matrices.h"
 #include "formats/every.h"
 #include "gate-up.h"

@@ -3,6 +3,7 @@
 // matrix 0 stands in.
 #pragma once
 #include "block-products.h"
+#include "fault-code.h"
 #include "linear-few.h"
 
 namespace quern {

@@ -4,6 +4,7 @@
 #include "gpu/ops/caches.h"
 #include "gpu/ops/choice.h"
 #include "gpu/ops/elements.h"
+#include "gpu/ops/matrices.h"
 #include "gpu/ops/ops.h"
 #include "gpu/ops/product-few.h"
 #include "kernels/add-norm.h"
