@@ -1,4 +1,4 @@
-// sum = a + b, y = norm(sum): addRmsNorm and addLayerNorm. A block per row; a thread reads the sums that it wrote.
+// sum = a + b, y = norm(sum): addRmsNorm and addLayerNorm. A block per row; a thread keeps its first sums, and reads the others that it wrote.
 #pragma once
 #include "layer-norm.h"
 #include "rms-norm.h"
@@ -15,23 +15,31 @@ struct AddNorm {
   float eps;
 };
 
-FUNCTION void add_row(Global<const float> a, Global<const float> b, Global<float> sum, int width) {
-  for (int i = thread_index(); i < width; i += block_threads()) sum[i] = a[i] + b[i];
+// sum = a + b. `first`: what the block holds; a store before other loads would make them wait.
+FUNCTION void add_row(RowFours first, Global<const float> a, Global<const float> b, Global<float> sum, int width) {
+  put_row_fours(sum, first, 0, width);
+  for (int at = row_step(); at < width; at += row_step())
+    put_row_fours(sum, sum_of_fours(row_fours(a, at, width), row_fours(b, at, width)), at, width);
 }
 
 KERNEL_OF(add_rms_norm, AddNorm, 1024, 1) {
   SHARED(float, sums, WARP);
-  const long row = long(block_index()) * args.width;
-  add_row(args.a + row, args.b + row, args.sum + row, args.width);
-  rms_norm_row(args.sum + row, args.w, args.y + row, args.width, args.eps, sums);
+  const int width = args.width;
+  const long row = long(block_index()) * width;
+  const RowFours w = row_fours(args.w, 0, width), first = sum_of_fours(row_fours(args.a + row, 0, width), row_fours(args.b + row, 0, width));
+  add_row(first, args.a + row, args.b + row, args.sum + row, width);
+  rms_norm_row(first, w, args.sum + row, args.w, args.y + row, width, args.eps, sums);
 }
 
 KERNEL_OF(add_layer_norm, AddNorm, 1024, 1) {
   SHARED(float, sums, WARP);
   SHARED(float, others, WARP);
-  const long row = long(block_index()) * args.width;
-  add_row(args.a + row, args.b + row, args.sum + row, args.width);
-  layer_norm_row(args.sum + row, args.w, args.bias, args.y + row, args.width, args.eps, sums, others);
+  const int width = args.width;
+  const long row = long(block_index()) * width;
+  const RowFours w = row_fours(args.w, 0, width), bias = row_fours(args.bias, 0, width),
+                first = sum_of_fours(row_fours(args.a + row, 0, width), row_fours(args.b + row, 0, width));
+  add_row(first, args.a + row, args.b + row, args.sum + row, width);
+  layer_norm_row(first, w, bias, args.sum + row, args.w, args.bias, args.y + row, width, args.eps, sums, others);
 }
 
 } // namespace gpu

@@ -48,14 +48,18 @@ FUNCTION bool bounds_rise(Global<const int> bounds, int sequences, int rows, Sha
   return block_sum(wrong, sums) == 0;
 }
 
-// Whether every sequence has as many keys as rows, and they fit into its blocks.
+// Whether a sequence has as many keys as rows, and they fit into its blocks.
+template <class Args>
+FUNCTION bool length_fits(ARGUMENTS const Args& args, int first, int end, int length) {
+  return long(end) - first <= length && length <= long(args.table_width) * args.block_size;
+}
+
+// The same of every sequence.
 template <class Args>
 FUNCTION bool lengths_fit(ARGUMENTS const Args& args, Shared<float> sums) {
   float wrong = 0;
-  for (int s = thread_index(); s < args.sequences; s += block_threads()) {
-    const long rows = long(args.bounds[s + 1]) - args.bounds[s], length = args.lengths[s];
-    wrong += length < rows || length > long(args.table_width) * args.block_size ? 1.0f : 0.0f;
-  }
+  for (int s = thread_index(); s < args.sequences; s += block_threads())
+    wrong += length_fits(args, args.bounds[s], args.bounds[s + 1], args.lengths[s]) ? 0.0f : 1.0f;
   return block_sum(wrong, sums) == 0;
 }
 
@@ -66,11 +70,29 @@ FUNCTION bool blocks_exist(Global<const int> table, int count, int blocks, Share
   return block_sum(wrong, sums) == 0;
 }
 
-// The sequence of a row; −1 if the batch is wrong.
+// Sequences that `before` counts, those first in the batch; −1 if bounds do not rise or lengths do not fit. Each warp counts by itself:
+// nothing waits for others, and each number is read once.
+template <class Args, class Before>
+FUNCTION int checked_sequence(ARGUMENTS const Args& args, Before before) {
+  float wrong = args.bounds[0] != 0 || args.bounds[args.sequences] != args.rows ? 1.0f : 0.0f, counted = 0;
+  for (int s = lane(); s < args.sequences; s += WARP) {
+    const int first = args.bounds[s], end = args.bounds[s + 1], length = args.lengths[s];
+    wrong += first > end || !length_fits(args, first, end, length) ? 1.0f : 0.0f;
+    counted += before.counts(s, end) ? 1.0f : 0.0f;
+  }
+  wrong = warp_sum(wrong), counted = warp_sum(counted);
+  return wrong == 0 ? int(counted) : -1;
+}
+
+struct EndsBefore {
+  int row;
+  FUNCTION bool counts(int, int end) const { return end <= row; }
+};
+
+// The batch, or a block table, is wrong.
 template <class Args>
-FUNCTION int checked_sequence(ARGUMENTS const Args& args, int row, Shared<float> sums) {
-  const bool right = bounds_rise(args.bounds, args.sequences, args.rows, sums) && lengths_fit(args, sums + ATTENTION_WARPS);
-  return right ? sequence_of(row, args.bounds, args.sequences, sums + 2 * ATTENTION_WARPS) : -1;
+FUNCTION void flag_batch(ARGUMENTS const Args& args) {
+  if (thread_index() == 0) flag(args.fault, args.op, OUT_OF_RANGE);
 }
 
 FUNCTION int first_key(int position, int window) { return window > 0 && position >= window ? position - window + 1 : 0; }
@@ -79,10 +101,10 @@ struct KeyRange {
   int first, end;
 };
 
-// Keys of part `part` of a range. Parts have equal lengths of at least `least` keys, a multiple of its eighth; the last may be empty.
+// Keys of part `part` of a range. Parts have equal lengths of at least `least` keys, a multiple of its fourth; the last may be empty.
 FUNCTION KeyRange keys_of_part(KeyRange all, int part, int parts, int least) {
   if (parts == 1) return all;
-  const int multiple = least / 8, even = (all.end - all.first + parts * multiple - 1) / (parts * multiple) * multiple;
+  const int multiple = least / 4, even = (all.end - all.first + parts * multiple - 1) / (parts * multiple) * multiple;
   const int length = even > least ? even : least;
   const long first = all.first + long(part) * length, end = first + length;
   return {int(first < all.end ? first : all.end), int(end < all.end ? end : all.end)};
@@ -102,7 +124,7 @@ FUNCTION HeadTile head_tile(int tile, int heads, int kv_heads, int d) {
 template <class Kind>
 FUNCTION void attend_cached(ARGUMENTS const Attention& args, Shared<float> sums, Shared<float> merging) {
   const HeadTile tile = head_tile(block_index() / args.parts, args.heads, args.kv_heads, args.d);
-  const int part = block_index() % args.parts, s = checked_sequence(args, tile.row, sums);
+  const int part = block_index() % args.parts, s = checked_sequence(args, EndsBefore{tile.row});
   KeyRange range = {0, 0};
   bool right = s >= 0;
   const Global<const int> table = args.table + long(right ? s : 0) * args.table_width;
@@ -111,12 +133,9 @@ FUNCTION void attend_cached(ARGUMENTS const Attention& args, Shared<float> sums,
     const KeyRange all = {first_key(position, args.window), args.causal ? position + 1 : length};
     range = keys_of_part(all, part, args.parts, args.least_keys);
     const int block = range.first / args.block_size, blocks = (range.end + args.block_size - 1) / args.block_size - block;
-    right = blocks_exist(table + block, blocks, args.blocks, sums + 3 * ATTENTION_WARPS);
+    right = blocks_exist(table + block, blocks, args.blocks, sums);
   }
-  if (!right) {
-    if (thread_index() == 0) flag(args.fault, args.op, OUT_OF_RANGE);
-    return;
-  }
+  if (!right) return flag_batch(args);
   const long head = long(tile.row) * args.heads + tile.first;
   const CachedKeys<Kind> keys = {args.k, args.v, table, args.block_size, args.kv_heads, tile.kv_head, Kind::bytes(args.d)};
   const ScoreRule rule = {args.scale, args.soft_cap};
@@ -130,7 +149,7 @@ FUNCTION void attend_cached(ARGUMENTS const Attention& args, Shared<float> sums,
 
 #define ATTENTION(Kind, name)                 \
   KERNEL(attention_##name, Attention) {       \
-    SHARED(float, sums, 4 * ATTENTION_WARPS); \
+    SHARED(float, sums, ATTENTION_WARPS);     \
     SHARED(float, merging, ATTENTION_FLOATS); \
     attend_cached<Kind>(args, sums, merging); \
   }

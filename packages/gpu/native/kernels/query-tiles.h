@@ -47,6 +47,10 @@ FUNCTION QueryTile query_tile(int tile, Global<const int> bounds, int sequences)
   return {-1, 0, 0, {0, 0}};
 }
 
+// Tiles run from the last to the first: with causal attention those of a sequence have fewer and fewer keys, and none with many is left
+// when the others are done.
+FUNCTION int tile_of_block(int block, int blocks, int heads) { return (blocks - 1 - block) / heads; }
+
 // The tile of a block, if the batch is right; else a flag, and no tile. A block per tile and head; grids may have tiles too many: their
 // number depends on the sequences. sums: 4 per warp.
 template <int ROWS, class Source>
@@ -55,14 +59,14 @@ FUNCTION QueryTile checked_tile(ARGUMENTS const typename Source::Args& args, Sha
   bool right = bounds_rise(args.bounds, args.sequences, args.rows, sums) && Source::batch_holds(args, sums + warps);
   QueryTile tile = {-1, 0, 0, {0, 0}};
   if (right) {
-    tile = query_tile<ROWS>(block_index() / args.heads, args.bounds, args.sequences);
+    tile = query_tile<ROWS>(tile_of_block(block_index(), grid_blocks(), args.heads), args.bounds, args.sequences);
     if (tile.sequence < 0) return tile;
     const int length = Source::length(args, tile.sequence), position = length - args.bounds[tile.sequence + 1] + tile.row;
     tile.keys = {first_key(position, args.window), args.causal ? position + tile.rows : length};
     right = Source::range_holds(args, tile.sequence, tile.keys, sums + 3 * warps);
   }
   if (!right) {
-    if (thread_index() == 0) flag(args.fault, args.op, OUT_OF_RANGE);
+    flag_batch(args);
     tile.sequence = -1;
   }
   return tile;

@@ -53,10 +53,7 @@ KERNEL(uncached_attention, UncachedAttention) {
   SHARED(float, parts, ATTENTION_FLOATS);
   const bool right = bounds_rise(args.bounds, args.sequences, args.rows, sums) &&
                      step_holds(args, sums + ATTENTION_WARPS);
-  if (!right) {
-    if (thread_index() == 0) flag(args.fault, args.op, OUT_OF_RANGE);
-    return;
-  }
+  if (!right) return flag_batch(args);
   const HeadTile tile = head_tile(block_index(), args.heads, args.kv_heads, args.d);
   const int s = sequence_of(tile.row, args.bounds, args.sequences, sums + 3 * ATTENTION_WARPS);
   const int length = args.key_bounds[s + 1] - args.key_bounds[s], position = length - args.bounds[s + 1] + tile.row;

@@ -12,7 +12,7 @@ using Floats = std::vector<float>;
 using Doubles = std::vector<double>;
 
 constexpr int rows = 3;
-constexpr int widths[] = {1, 33, 768};
+constexpr int widths[] = {1, 33, 768, 770}; // rows that a block holds, and longer ones; of fours, and odd ones
 
 // (x − mean) / √(mean((x − mean)²) + eps) · w + b of one row; without a mean: RMS norm.
 void norm_wanted(double* x, int width, bool layer, double eps, const Floats& w, const Floats& b) {
@@ -44,6 +44,27 @@ void add_norms_agree() {
       add_norm_agrees("add_rms_norm", false, width, far);
       add_norm_agrees("add_layer_norm", true, width, far);
     }
+}
+
+// The bits of a row do not depend on where it lies: fours are loaded at once, or one by one.
+void places_do_not_matter() {
+  constexpr int width = 768, elsewhere = 1; // an element behind an address of 16 bytes
+  const Floats a = numbers(width, 1), b = numbers(width, 2), w = numbers(width, 3), bias = numbers(width, 4);
+  const Array<float> right(b), weight(w), shift(bias), sum(width), y(width), there(width + elsewhere);
+  Floats moved(elsewhere);
+  moved.insert(moved.end(), a.begin(), a.end());
+  const Array<float> left(a), apart(moved);
+  for (const char* const name : {"add_rms_norm", "add_layer_norm"}) {
+    AddNorm args{left.global(), right.global(), weight.global(), shift.global(), sum.global(), y.global(), width, 1e-5f};
+    launched<1>(name, 1, 64, args, [] {});
+    const Floats want = y.values(), want_sum = sum.values();
+    args.a = apart.global() + elsewhere, args.y = there.global() + elsewhere;
+    there.write(Floats(width + elsewhere));
+    launched<1>(name, 1, 64, args, [] {});
+    const Floats got = there.values();
+    equal(name, Floats(got.begin() + elsewhere, got.end()), want);
+    equal(name, sum.values(), want_sum);
+  }
 }
 
 struct Heads {
@@ -210,6 +231,7 @@ int main() {
   Memory memory(1 << 26);
   device_memory() = &memory;
   add_norms_agree();
+  places_do_not_matter();
   qk_norm_rope_agrees();
   renormalise_agrees();
   permute_columns_agrees();

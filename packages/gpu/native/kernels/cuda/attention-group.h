@@ -12,73 +12,121 @@ namespace gpu {
 
 FUNCTION int group_of(const Attention& args) { return args.heads / args.kv_heads; }
 
-// Tiles before those of sequence s, with tiles that have no rows.
-FUNCTION int first_tile(const GroupAttention& args, int s) {
-  const int row = args.of.bounds[s];
-  return args.tile_per_row ? row : int(long(row) * group_of(args.of) / PACKED) + s;
+// Tiles before the end of sequence s, with tiles that have no rows. end: of its rows.
+FUNCTION int tiles_to(const GroupAttention& args, int s, int end) {
+  return args.tile_per_row ? end : int(long(end) * group_of(args.of) / PACKED) + s + 1;
 }
+struct TilesBefore {
+  const GroupAttention& args;
+  int tile;
+  FUNCTION bool counts(int s, int end) const { return tiles_to(args, s, end) <= tile; }
+};
 
-// Rows [first, first + count) of a sequence's rows × group. Sequence −1: there is no such tile.
+// Rows [first, first + count) of a sequence's rows × group; none: there is no such tile. row, end: the sequence's rows in the batch.
 struct PackedTile {
   int sequence, first, count;
+  int row, end, length;
 };
 
-FUNCTION PackedTile packed_tile(const GroupAttention& args, int tile, Shared<float> sums) {
-  float before = 0;
-  for (int s = thread_index(); s < args.of.sequences; s += block_threads()) before += first_tile(args, s + 1) <= tile ? 1.0f : 0.0f;
-  const int s = int(block_sum(before, sums));
-  if (s >= args.of.sequences) return {-1, 0, 0};
-  const int first = (tile - first_tile(args, s)) * PACKED;
-  const int count = (args.of.bounds[s + 1] - args.of.bounds[s]) * group_of(args.of) - first;
-  return {count > 0 ? s : -1, first, count < PACKED ? count : PACKED};
+// sequence: the first whose tiles do not end before.
+FUNCTION PackedTile packed_tile(const GroupAttention& args, int tile, int sequence) {
+  const Attention& of = args.of;
+  if (sequence >= of.sequences) return {};
+  const int row = of.bounds[sequence], end = of.bounds[sequence + 1], length = of.lengths[sequence];
+  const int first = (tile - (sequence > 0 ? tiles_to(args, sequence - 1, row) : 0)) * PACKED;
+  const int count = (end - row) * group_of(of) - first;
+  return {sequence, first, count < PACKED ? count : PACKED, row, end, length};
 }
 
-// Row m of a tile: its row and head of the batch.
-struct PackedRow {
-  int row, head;
+// Keys that row `row` of a sequence sees.
+FUNCTION KeyRange keys_of_row(const Attention& args, PackedTile tile, int row) {
+  const int position = tile.length - tile.end + tile.row + row;
+  return {first_key(position, args.window), args.causal ? position + 1 : tile.length};
+}
+
+// A lane's rows of a tile are lane / 4 and 8 more. Where there is none: the last row, which sees no keys.
+struct LaneRows {
+  long head[2]; // row · heads + head
+  KeyRange sees[2];
+  float scale[2];
 };
-FUNCTION PackedRow packed_row(const Attention& args, PackedTile tile, int kv_head, int m) {
-  const int group = group_of(args), at = tile.first + m;
-  return {args.bounds[tile.sequence] + at / group, kv_head * group + at % group};
-}
-FUNCTION long query_at(const Attention& args, PackedRow at) { return (long(at.row) * args.heads + at.head) * args.d; }
 
-// Keys that a row sees.
-FUNCTION KeyRange keys_of_row(const Attention& args, int s, int row) {
-  const int length = args.lengths[s], position = length - args.bounds[s + 1] + row;
-  return {first_key(position, args.window), args.causal ? position + 1 : length};
-}
-
-// The power of two by which each row of q is multiplied.
-template <class Operands>
-FUNCTION void find_units(const Attention& args, PackedTile tile, int kv_head, Shared<float> units) {
-  for (int m = warp(); m < PACKED; m += block_threads() / WARP) {
-    float top = 0;
-    if (Operands::narrow && m < tile.count) {
-      const Global<const float> q = args.q + query_at(args, packed_row(args, tile, kv_head, m));
-      for (int i = lane(); i < args.d; i += WARP) top = largest(top, absolute(q[i]));
-    }
-    top = warp_max(top);
-    if (lane() == 0) units[m] = Operands::narrow ? unit_of(top) : 1.0f;
+FUNCTION LaneRows lane_rows(const Attention& args, PackedTile tile, int kv_head, KeyRange range) {
+  const int group = group_of(args);
+  LaneRows rows;
+  UNROLL for (int r = 0; r < 2; r++) {
+    const int m = lane() / 4 + r * 8, at = tile.first + (m < tile.count ? m : tile.count - 1), row = at / group;
+    rows.head[r] = long(tile.row + row) * args.heads + kv_head * group + at - row * group;
+    rows.sees[r] = m < tile.count ? keys_of_row(args, tile, row) : KeyRange{0, 0};
+    rows.sees[r].end = rows.sees[r].end < range.end ? rows.sees[r].end : range.end;
+    rows.scale[r] = args.scale;
   }
+  return rows;
 }
 
-// qs [parts, ELEMENTS / 16, WARP]: fragments of the queries.
+// A lane's queries of a warp's steps, in the order of a fragment; anything from d on, and of rows that are not there.
 template <int ELEMENTS, class Chunk>
-FUNCTION void put_queries(const Attention& args, PackedTile tile, int kv_head, Shared<float> units, Shared<Uint4> qs) {
-  using Operands = typename Chunk::Operands;
-  constexpr int STEPS = ELEMENTS / 16, PARTS = Operands::parts;
-  for (int step = warp(); step < STEPS; step += block_threads() / WARP) {
-    Eight words;
+struct LaneQueries {
+  enum { steps = ELEMENTS / 16 / Chunk::warps };
+  Eight of[steps];
+
+  static FUNCTION int step(int i) { return i * int(Chunk::warps) + warp(); }
+  static FUNCTION int element(int at, int i) { return Chunk::element_of_q(step(at), lane() % 4 * 2 + i / 4 * 8 + i % 2); }
+};
+
+// All loads are under way before one is used.
+template <int ELEMENTS, class Chunk>
+FUNCTION LaneQueries<ELEMENTS, Chunk> load_queries(const Attention& args, const LaneRows& rows) {
+  using Queries = LaneQueries<ELEMENTS, Chunk>;
+  const Global<const float> q[2] = {args.q + rows.head[0] * args.d, args.q + rows.head[1] * args.d};
+  Queries queries;
+  UNROLL for (int at = 0; at < Queries::steps; at++)
     UNROLL for (int i = 0; i < 8; i++) {
-      const int m = lane() / 4 + i / 2 % 2 * 8, element = Chunk::element_of_q(step, lane() % 4 * 2 + i / 4 * 8 + i % 2);
-      const bool inside = m < tile.count && element < args.d;
-      const long at = inside ? query_at(args, packed_row(args, tile, kv_head, m)) + element : 0;
-      words.values[i] = inside ? args.q[at] * units[m] : 0.0f;
+      const int element = Queries::element(at, i);
+      queries.of[at].values[i] = q[i / 2 % 2][element < args.d ? element : 0];
     }
-    UNROLL for (int p = 0; p < PARTS; p++)
-      qs[(p * STEPS + step) * WARP + lane()] = p == PARTS - 1 ? Operands::template take<true>(words) : Operands::template take<false>(words);
+  return queries;
+}
+
+// The power of two by which each row of q is multiplied. tops [warps, 16]: the highest of each warp's elements.
+template <int ELEMENTS, class Chunk>
+FUNCTION void bring_to_units(LaneQueries<ELEMENTS, Chunk>& queries, LaneRows& rows, Shared<float> tops) {
+  using Queries = LaneQueries<ELEMENTS, Chunk>;
+  float top[2] = {};
+  UNROLL for (int at = 0; at < Queries::steps; at++)
+    UNROLL for (int i = 0; i < 8; i++) top[i / 2 % 2] = largest(top[i / 2 % 2], absolute(queries.of[at].values[i]));
+  UNROLL for (int r = 0; r < 2; r++) {
+    top[r] = largest(top[r], shuffle_xor(top[r], 1));
+    top[r] = largest(top[r], shuffle_xor(top[r], 2));
+    if (lane() % 4 == 0) tops[warp() * PACKED + lane() / 4 + r * 8] = top[r];
   }
+  barrier();
+  UNROLL for (int r = 0; r < 2; r++) {
+    UNROLL for (int w = 0; w < Chunk::warps; w++) top[r] = largest(top[r], tops[w * PACKED + lane() / 4 + r * 8]);
+    const float unit = unit_of(top[r]);
+    rows.scale[r] *= inverse_of_unit(unit);
+    UNROLL for (int at = 0; at < Queries::steps; at++)
+      UNROLL for (int i = 0; i < 8; i++)
+        if (i / 2 % 2 == r) queries.of[at].values[i] *= unit;
+  }
+}
+
+// qs [parts, ELEMENTS / 16, WARP]: fragments of the queries, behind the block's next barrier.
+template <int ELEMENTS, class Chunk>
+FUNCTION void put_queries(LaneQueries<ELEMENTS, Chunk> queries, LaneRows& rows, PackedTile tile, int d, Shared<float> tops, Shared<Uint4> qs) {
+  using Operands = typename Chunk::Operands;
+  using Queries = LaneQueries<ELEMENTS, Chunk>;
+  constexpr int STEPS = ELEMENTS / 16, PARTS = Operands::parts;
+  UNROLL for (int at = 0; at < Queries::steps; at++)
+    UNROLL for (int i = 0; i < 8; i++) {
+      const bool inside = lane() / 4 + i / 2 % 2 * 8 < tile.count && Queries::element(at, i) < d;
+      queries.of[at].values[i] = inside ? queries.of[at].values[i] : 0.0f;
+    }
+  if (Operands::narrow) bring_to_units(queries, rows, tops);
+  UNROLL for (int at = 0; at < Queries::steps; at++)
+    UNROLL for (int p = 0; p < PARTS; p++)
+      qs[(p * STEPS + Queries::step(at)) * WARP + lane()] =
+          p == PARTS - 1 ? Operands::template take<true>(queries.of[at]) : Operands::template take<false>(queries.of[at]);
 }
 
 struct TwoTiles { // of 16 rows: scores or weights of 16 keys
@@ -105,15 +153,11 @@ FUNCTION TwoTiles dot_products(Shared<Uint4> qs, Shared<typename Chunk::Unit> ch
   return sums[0];
 }
 
-// A lane's rows are lane / 4 and 8 more.
+// Of a lane's rows.
 template <int ELEMENTS>
 struct GroupSeen {
   float highest[2], total[2], shrink[2]; // shrink: of the sums, by the last keys
   Sums16x8 y[ELEMENTS / 8];
-};
-struct LaneRows {
-  KeyRange sees[2];
-  float scale[2];
 };
 
 // A key of a lane's tile.
@@ -189,17 +233,22 @@ struct ChunkSource {
     for (int i = lane(); i < 2 * Chunk::units; i += WARP)
       if (Chunk::element_of_unit(i % Chunk::values) >= d) chunks[i] = Chunk::zero();
   }
+  // The first keys, from `first` on.
+  template <int ELEMENTS>
+  FUNCTION float begin(int first) const {
+    if (d < ELEMENTS) clear_beyond();
+    const float scales = first < end ? copy(first, 0) : 0.0f;
+    copies_commit();
+    return scales;
+  }
 };
 
+// coming: of the first keys, which `source` has begun to copy.
 template <int ELEMENTS, class Chunk, class Kind>
 FUNCTION void attend_chunks(GroupSeen<ELEMENTS>& seen, const ChunkSource<Chunk, Kind>& source, Shared<Uint4> qs, const LaneRows& rows,
-                            int first, float soft_cap) {
+                            int first, float coming, float soft_cap) {
   const int step = block_threads() / WARP * CHUNK_KEYS;
   int turn = 0;
-  float coming = 0;
-  if (source.d < ELEMENTS) source.clear_beyond();
-  if (first < source.end) coming = source.copy(first, 0);
-  copies_commit();
   for (int start = first; start < source.end; start += step, turn = 1 - turn) {
     warp_barrier(); // the keys before have been read
     const float scales = coming;
@@ -217,15 +266,14 @@ FUNCTION void attend_chunks(GroupSeen<ELEMENTS>& seen, const ChunkSource<Chunk, 
 }
 
 // Where a row's result goes: y, or its part.
-FUNCTION void put_result(const Attention& args, PackedRow at, int part, int element, float sum, float highest, float total) {
-  const long head = long(at.row) * args.heads + at.head;
+FUNCTION void put_result(const Attention& args, long head, int part, int element, float sum, float highest, float total) {
   if (args.parts == 1) args.y[head * args.d + element] = sum / total;
   else Part{args.partial + (head * args.parts + part) * (args.d + 2), 0}.put(0, args.d, element, sum, highest, total);
 }
 
 // softmaxes [warps, 16, 2]: highest and total. The sums of a warp lie where its keys were.
 template <int ELEMENTS, class Chunk>
-FUNCTION void merge_warps(const Attention& args, GroupSeen<ELEMENTS>& seen, PackedTile tile, int kv_head, int part,
+FUNCTION void merge_warps(const Attention& args, GroupSeen<ELEMENTS>& seen, PackedTile tile, const LaneRows& rows, int part,
                           Shared<typename Chunk::Unit> chunks, Shared<float> softmaxes) {
   warp_barrier(); // the keys have been read
   UNROLL for (int r = 0; r < 2; r++) {
@@ -255,69 +303,58 @@ FUNCTION void merge_warps(const Attention& args, GroupSeen<ELEMENTS>& seen, Pack
     UNROLL for (int i = 0; i < 4; i++) {
       const int m = lane() / 4 + i / 2 * 8, element = Chunk::element_of_sum(item / WARP, lane() % 4 * 2 + i % 2);
       if (m < tile.count && element < args.d)
-        put_result(args, packed_row(args, tile, kv_head, m), part, element, y.values[i], highest[i / 2], total[i / 2]);
+        put_result(args, rows.head[i / 2], part, element, y.values[i], highest[i / 2], total[i / 2]);
     }
   }
 }
 
-// units: of the queries [16].
+// Begins with what takes long: the loads of the queries, then of the block table, then of keys. tops: of put_queries.
 template <int ELEMENTS, class Kind, class Chunk>
-FUNCTION void attend_packed(const Attention& args, PackedTile tile, int kv_head, int part, KeyRange range, Shared<float> units,
+FUNCTION void attend_packed(const Attention& args, PackedTile tile, int kv_head, int part, Shared<float> sums, Shared<float> tops,
                             Shared<Uint4> qs, Shared<typename Chunk::Unit> chunks, Shared<float> softmaxes) {
-  find_units<typename Chunk::Operands>(args, tile, kv_head, units);
-  barrier();
-  put_queries<ELEMENTS, Chunk>(args, tile, kv_head, units, qs);
-  barrier();
-  LaneRows rows;
-  UNROLL for (int r = 0; r < 2; r++) {
-    const int m = lane() / 4 + r * 8;
-    rows.sees[r] = m < tile.count ? keys_of_row(args, tile.sequence, packed_row(args, tile, kv_head, m).row) : KeyRange{0, 0};
-    rows.sees[r].end = rows.sees[r].end < range.end ? rows.sees[r].end : range.end;
-    rows.scale[r] = args.scale * inverse_of_unit(units[m]);
-  }
+  const int group = group_of(args), last = (tile.first + tile.count - 1) / group;
+  const KeyRange all = {keys_of_row(args, tile, tile.first / group).first, keys_of_row(args, tile, last).end};
+  const KeyRange range = keys_of_part(all, part, args.parts, args.least_keys);
+  LaneRows rows = lane_rows(args, tile, kv_head, range);
+  const LaneQueries<ELEMENTS, Chunk> queries = load_queries<ELEMENTS, Chunk>(args, rows);
+
   const Global<const int> table = args.table + long(tile.sequence) * args.table_width;
+  const int block = range.first / args.block_size, blocks = (range.end + args.block_size - 1) / args.block_size - block;
+  if (!blocks_exist(table + block, blocks, args.blocks, sums)) return flag_batch(args);
   const CachedKeys<Kind> keys = {args.k, args.v, table, args.block_size, args.kv_heads, kv_head, Kind::bytes(args.d)};
   const ChunkSource<Chunk, Kind> source = {keys, chunks + warp() * 2 * Chunk::units, range.end, args.d};
+  const int first = range.first + warp() * CHUNK_KEYS;
+  const float coming = source.template begin<ELEMENTS>(first);
+
+  put_queries<ELEMENTS, Chunk>(queries, rows, tile, args.d, tops, qs);
+  barrier();
   GroupSeen<ELEMENTS> seen = {{-infinity(), -infinity()}, {}, {}, {}};
-  attend_chunks<ELEMENTS>(seen, source, qs, rows, range.first + warp() * CHUNK_KEYS, args.soft_cap);
-  merge_warps<ELEMENTS, Chunk>(args, seen, tile, kv_head, part, chunks, softmaxes);
+  attend_chunks<ELEMENTS>(seen, source, qs, rows, first, coming, args.soft_cap);
+  merge_warps<ELEMENTS, Chunk>(args, seen, tile, rows, part, chunks, softmaxes);
 }
 
 template <int ELEMENTS, class Kind, class Chunk>
-FUNCTION void attention_group(const GroupAttention& args, Shared<float> sums, Shared<float> units, Shared<Uint4> qs,
+FUNCTION void attention_group(const GroupAttention& args, Shared<float> sums, Shared<float> tops, Shared<Uint4> qs,
                               Shared<typename Chunk::Unit> chunks, Shared<float> softmaxes) {
   const Attention& of = args.of;
-  const int part = block_index() % of.parts, kv_head = block_index() / of.parts % of.kv_heads;
-  bool right = bounds_rise(of.bounds, of.sequences, of.rows, sums) && lengths_fit(of, sums + ATTENTION_WARPS);
-  PackedTile tile = {-1, 0, 0};
-  KeyRange range = {0, 0};
-  if (right) {
-    tile = packed_tile(args, block_index() / of.parts / of.kv_heads, sums + 2 * ATTENTION_WARPS);
-    if (tile.sequence < 0) return;
-    const int first = packed_row(of, tile, 0, 0).row, last = packed_row(of, tile, 0, tile.count - 1).row;
-    const KeyRange all = {keys_of_row(of, tile.sequence, first).first, keys_of_row(of, tile.sequence, last).end};
-    range = keys_of_part(all, part, of.parts, of.least_keys);
-    const int block = range.first / of.block_size, blocks = (range.end + of.block_size - 1) / of.block_size - block;
-    const Global<const int> table = of.table + (long(tile.sequence) * of.table_width + block);
-    right = blocks_exist(table, blocks, of.blocks, sums + 3 * ATTENTION_WARPS);
-  }
-  if (!right) {
-    if (thread_index() == 0) flag(of.fault, of.op, OUT_OF_RANGE);
-    return;
-  }
-  attend_packed<ELEMENTS, Kind, Chunk>(of, tile, kv_head, part, range, units, qs, chunks, softmaxes);
+  const int place = block_index() / of.parts, part = block_index() - place * of.parts;
+  const int tile = place / of.kv_heads, kv_head = place - tile * of.kv_heads;
+  const int sequence = checked_sequence(of, TilesBefore{args, tile});
+  if (sequence < 0) return flag_batch(of);
+  const PackedTile packed = packed_tile(args, tile, sequence);
+  if (packed.count > 0) attend_packed<ELEMENTS, Kind, Chunk>(of, packed, kv_head, part, sums, tops, qs, chunks, softmaxes);
 }
 
 #define ATTENTION_GROUP(elements, Kind, name)                                                                          \
   KERNEL_OF(attention_group_##elements##_##name, GroupAttention, (ChunkOf<elements, Kind>::warps * WARP), 2) {      \
     using Chunk = ChunkOf<elements, Kind>;                                                                             \
     constexpr int WARPS = Chunk::warps;                                                                                \
-    SHARED(float, sums, 4 * ATTENTION_WARPS);                                                                          \
-    SHARED(float, units, PACKED);                                                                                      \
+    SHARED(float, sums, WARPS);                                                                                        \
+    SHARED(float, tops, WARPS * PACKED);                                                                               \
     SHARED(Uint4, qs, Chunk::Operands::parts * elements / 16 * WARP);                                                  \
     SHARED(Chunk::Unit, chunks, WARPS * 2 * Chunk::units);                                                             \
     SHARED(float, softmaxes, WARPS * PACKED * 2);                                                                      \
-    attention_group<elements, Kind, Chunk>(args, sums, units, qs, chunks, softmaxes);                                  \
+    attention_group<elements, Kind, Chunk>(args, sums, tops, qs, chunks, softmaxes);                                   \
   }
 #define ATTENTION_GROUPS(Kind, name) \
   ATTENTION_GROUP(64, Kind, name)    \
