@@ -16,6 +16,7 @@
 #define KERNEL_OF(name, Args, threads, blocks) \
   KERNEL_WITH(__launch_bounds__(threads, blocks), name, Args, quern::gpu::previous_launches_done())
 #define KERNEL_AHEAD(name, Args) KERNEL_WITH(, name, Args, )
+#define KERNEL_AHEAD_OF(name, Args, threads, blocks) KERNEL_WITH(__launch_bounds__(threads, blocks), name, Args, )
 #define FUNCTION __device__ inline
 #define CONSTANT constexpr // at the level of a file
 #define ARGUMENTS          // before a reference to the argument of a kernel

@@ -4,6 +4,7 @@
 
 #define KERNEL_OF(name, Args, threads, blocks) KERNEL(name, Args)
 #define KERNEL_AHEAD(name, Args) KERNEL(name, Args)
+#define KERNEL_AHEAD_OF(name, Args, threads, blocks) KERNEL(name, Args)
 
 namespace quern {
 namespace gpu {

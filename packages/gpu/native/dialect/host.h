@@ -15,7 +15,8 @@
 
 #define KERNEL(name, Args) KERNEL_OF(name, Args, 1024, 1)
 #define KERNEL_OF(name, Args, threads, blocks) KERNEL_WITH(name, Args, threads, quern::gpu::previous_launches_done())
-#define KERNEL_AHEAD(name, Args) KERNEL_WITH(name, Args, 1024, )
+#define KERNEL_AHEAD(name, Args) KERNEL_AHEAD_OF(name, Args, 1024, 1)
+#define KERNEL_AHEAD_OF(name, Args, threads, blocks) KERNEL_WITH(name, Args, threads, )
 #define KERNEL_WITH(name, Args, threads, before)                                             \
   static void name([[maybe_unused]] const Args& args);                                       \
   static const quern::gpu::Registration name##_registration({#name, sizeof(Args), threads, [](const void* args) { \

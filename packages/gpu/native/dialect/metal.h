@@ -17,6 +17,7 @@
 #define KERNEL_OF(name, Args, threads, blocks) JOIN(CHOICE_OF(WANTS_##name, OTHER_, 0), KERNEL_OF)(name, Args, threads)
 #define KERNEL(name, Args) JOIN(CHOICE_OF(WANTS_##name, OTHER_, 0), KERNEL)(name, Args)
 #define KERNEL_AHEAD(name, Args) KERNEL_OF(name, Args, 128, 1)
+#define KERNEL_AHEAD_OF(name, Args, threads, blocks) KERNEL_OF(name, Args, threads, blocks)
 #define FUNCTION inline
 #define CONSTANT constant constexpr
 #define ARGUMENTS constant

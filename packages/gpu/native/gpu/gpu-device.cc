@@ -11,8 +11,29 @@ namespace quern::gpu {
 
 namespace {
 
-constexpr size_t segment = 128;      // ops of a graph
-constexpr size_t first_segment = 32;  // ops that are launched one by one
+constexpr size_t segment = 512;                  // ops of a graph, at most
+constexpr uint64_t segment_bytes = 16ull << 30;  // of weights that it reads, at most: some milliseconds
+constexpr int64_t segment_rows = 128;            // of a product: they take about as long as its weights
+constexpr size_t first_segment = 32;             // ops that are launched one by one
+
+// Bytes of weights that an op reads, as often as its rows take their time.
+uint64_t bytes_of(const PlanOp& op) {
+  const Operand& y = op.operands.back();
+  const int64_t width = y.rank > 0 ? y.shape[y.rank - 1] : 1, rows = width > 0 ? y.count / width : 0;
+  uint64_t bytes = 0;
+  for (const Operand& operand : op.operands)
+    if (operand.weight) bytes += operand.weight->byte_length();
+  return bytes * uint64_t(std::max<int64_t>(1, rows / segment_rows));
+}
+
+// The end of the segment that begins at `from`: after one op at least.
+size_t end_of_segment(const std::vector<PlanOp>& ops, size_t from) {
+  size_t to = from;
+  uint64_t bytes = 0;
+  do bytes += bytes_of(ops[to++]);
+  while (to < std::min(from + segment, ops.size()) && bytes + bytes_of(ops[to]) <= segment_bytes);
+  return to;
+}
 
 // At most two segments are in the queue, and the next one waits: an abort takes effect between them.
 class InFlight {
@@ -265,18 +286,18 @@ void GpuDevice::record(const Plan& plan, const Run& run, Between& between) {
 // Launches all ops as graphs, which are made where they are missing.
 template <class Between>
 void GpuDevice::replay(const Plan& plan, Placed& placed, const Run& run, Between& between) {
-  for (size_t from = 0, i = 0; from < plan.ops().size(); from += segment, i++) {
-    const size_t to = std::min(from + segment, plan.ops().size());
+  for (size_t from = 0, i = 0; from < plan.ops().size(); from = placed.segments[i++].end) {
     if (i > 0) between();
     need_running(plan, run, from);
-    if (i == placed.graphs.size()) {
-      placed.graphs.push_back(gpu_->capture([&] {
-        for (size_t op = from; op < to; op++) launch(plan, op);
-      }));
+    if (i == placed.segments.size()) {
+      const size_t end = end_of_segment(plan.ops(), from);
+      placed.segments.push_back({end, gpu_->capture([&] {
+        for (size_t op = from; op < end; op++) launch(plan, op);
+      })});
       placed.hold(scratch_);
     }
-    gpu_->launch(*placed.graphs[i]);
-    for (size_t op = from; op < to; op++) count(plan.ops()[op]);
+    gpu_->launch(*placed.segments[i].graph);
+    for (size_t op = from; op < placed.segments[i].end; op++) count(plan.ops()[op]);
   }
 }
 

@@ -61,8 +61,8 @@ class OpCall : public OpView {
 
 // Threads of a block that computes a row: whole warps, no more than the row has elements.
 inline int threads_of_row(int64_t width) { return int(std::clamp<int64_t>((width + 31) / 32 * 32, 32, 256)); }
-// For sums over rows: up to four elements per thread in wide rows.
-inline int threads_of_sum(int64_t width) { return int(std::clamp<int64_t>((width + 127) / 128 * 32, threads_of_row(width), 1024)); }
+// For sums over rows: up to eight elements per thread in wide rows, as many as row-fours.h keeps.
+inline int threads_of_sum(int64_t width) { return int(std::clamp<int64_t>((width + 255) / 256 * 32, threads_of_row(width), 1024)); }
 
 // The kernel's name for a format of weights.
 std::string kernel_for(const char* name, const GpuWeight& weight);

@@ -8,6 +8,12 @@
 
 namespace quern::gpu {
 
+// Ops that are launched at once, up to `end`.
+struct Segment {
+  size_t end;
+  std::unique_ptr<GpuGraph> graph;
+};
+
 // Its memory. A captured plan keeps it, and so the inputs of its last run; from its second run on its launches
 // are graphs.
 struct Placed : Prepared {
@@ -22,7 +28,7 @@ struct Placed : Prepared {
   const std::vector<ByteRange> written;
   bool has_run = false;
   bool in_chain = false;                                       // `inputs` may be further than those of the host
-  std::vector<std::unique_ptr<GpuGraph>> graphs;               // of `segment` ops each
+  std::vector<Segment> segments;
   std::vector<std::shared_ptr<const GpuBuffer>> scratch_held;  // what they use
 
   void hold(const Scratch& scratch) {

@@ -1,4 +1,5 @@
-// sum = a + b, y = norm(sum): addRmsNorm and addLayerNorm. A block per row; a thread keeps its first sums, and reads the others that it wrote.
+// sum = a + b, y = norm(sum): addRmsNorm and addLayerNorm. A block per row; a thread keeps its first sums, and reads again the others
+// that it wrote.
 #pragma once
 #include "layer-norm.h"
 #include "rms-norm.h"
@@ -22,22 +23,28 @@ FUNCTION void add_row(RowFours first, Global<const float> a, Global<const float>
     put_row_fours(sum, sum_of_fours(row_fours(a, at, width), row_fours(b, at, width)), at, width);
 }
 
-KERNEL_OF(add_rms_norm, AddNorm, 1024, 1) {
+KERNEL_AHEAD_OF(add_rms_norm, AddNorm, 1024, 1) {
   SHARED(float, sums, WARP);
+  prefetch_row(args.w, args.width);
+  previous_launches_done();
   const int width = args.width;
   const long row = long(block_index()) * width;
-  const RowFours w = row_fours(args.w, 0, width), first = sum_of_fours(row_fours(args.a + row, 0, width), row_fours(args.b + row, 0, width));
+  const RowFours w = row_fours(args.w, 0, width),
+                 first = sum_of_fours(row_fours(args.a + row, 0, width), row_fours(args.b + row, 0, width));
   add_row(first, args.a + row, args.b + row, args.sum + row, width);
   rms_norm_row(first, w, args.sum + row, args.w, args.y + row, width, args.eps, sums);
 }
 
-KERNEL_OF(add_layer_norm, AddNorm, 1024, 1) {
+KERNEL_AHEAD_OF(add_layer_norm, AddNorm, 1024, 1) {
   SHARED(float, sums, WARP);
   SHARED(float, others, WARP);
+  prefetch_row(args.w, args.width);
+  prefetch_row(args.bias, args.width);
+  previous_launches_done();
   const int width = args.width;
   const long row = long(block_index()) * width;
   const RowFours w = row_fours(args.w, 0, width), bias = row_fours(args.bias, 0, width),
-                first = sum_of_fours(row_fours(args.a + row, 0, width), row_fours(args.b + row, 0, width));
+                 first = sum_of_fours(row_fours(args.a + row, 0, width), row_fours(args.b + row, 0, width));
   add_row(first, args.a + row, args.b + row, args.sum + row, width);
   layer_norm_row(first, w, bias, args.sum + row, args.w, args.bias, args.y + row, width, args.eps, sums, others);
 }

@@ -101,6 +101,14 @@ struct KeyRange {
   int first, end;
 };
 
+CONSTANT int LEAST_KEYS = 64; // of a part: attention-group.h takes 16 at a time, and two or four warps take turns
+
+// Parts of the keys of sequences that have at most `keys`: `tiles` become up to `blocks`. What a batch holds does not count.
+FUNCTION long parts_of_keys(long keys, long tiles, long blocks) {
+  const long most = (keys + LEAST_KEYS - 1) / LEAST_KEYS, parts = blocks / tiles;
+  return parts < 2 || most < 2 ? 1 : parts < most ? parts : most;
+}
+
 // Keys of part `part` of a range. Parts have equal lengths of at least `least` keys, a multiple of its fourth; the last may be empty.
 FUNCTION KeyRange keys_of_part(KeyRange all, int part, int parts, int least) {
   if (parts == 1) return all;
@@ -144,7 +152,8 @@ FUNCTION void attend_cached(ARGUMENTS const Attention& args, Shared<float> sums,
   const int size = args.d + 2;
   const Part result = {args.partial + (head * args.parts + part) * size, args.parts * size};
   if (range.first < range.end) return attend(keys, range.first, range.end, q, result, tile.count, args.d, rule, merging);
-  for (int h = thread_index(); h < tile.count; h += block_threads()) result.part[h * result.step + 1] = 0; // an empty part
+  for (int h = thread_index(); h < tile.count; h += block_threads()) // an empty part
+    result.part[h * result.step] = -infinity(), result.part[h * result.step + 1] = 0;
 }
 
 #define ATTENTION(Kind, name)                 \
@@ -168,6 +177,7 @@ struct AttentionMerge {
 };
 
 CONSTANT int MERGE_WARPS = 8; // at most
+CONSTANT int MERGE_AHEAD = 4; // parts whose sums a warp loads at a time
 
 struct MergedSums { // element e · WARP + lane
   float of[ATTENTION_WIDTH / WARP];
@@ -176,8 +186,10 @@ struct MergedSums { // element e · WARP + lane
 
 FUNCTION float highest_of_parts(Global<const float> parts, int count, int size) {
   float highest = -infinity();
-  for (int p = lane(); p < count; p += WARP)
-    if (parts[p * size + 1] != 0) highest = largest(highest, parts[p * size]);
+  for (int p = lane(); p < count; p += WARP) {
+    const float of_part = parts[p * size], total = parts[p * size + 1];
+    highest = total != 0 ? largest(highest, of_part) : highest;
+  }
   return warp_max(highest);
 }
 
@@ -187,11 +199,19 @@ FUNCTION MergedSums with_parts(MergedSums sums, Global<const float> parts, int f
   const bool inside = first + lane() < count;
   const float total = inside ? float(parts[mine + 1]) : 0.0f;
   const float factor = total != 0 ? exponential(parts[mine] - shift_of(highest)) : 0.0f;
-  for (int p = warp(); p < WARP; p += block_threads() / WARP) {
-    const float shrink = shuffle(factor, p);
-    if (shuffle(total, p) == 0) continue;
-    UNROLL for (int e = 0; e < ATTENTION_WIDTH / WARP; e++)
-      if (e * WARP + lane() < d) sums.of[e] = fused(parts[(first + p) * size + 2 + e * WARP + lane()], shrink, sums.of[e]);
+  const int warps = block_threads() / WARP;
+  for (int p = warp(); p < WARP; p += MERGE_AHEAD * warps) {
+    float shrink[MERGE_AHEAD], values[MERGE_AHEAD][ATTENTION_WIDTH / WARP] = {};
+    UNROLL for (int n = 0; n < MERGE_AHEAD; n++) {
+      const int part = p + n * warps;
+      const bool there = shuffle(total, part % WARP) != 0 && part < WARP;
+      const float of_part = shuffle(factor, part % WARP);
+      shrink[n] = there ? of_part : 0.0f;
+      UNROLL for (int e = 0; e < ATTENTION_WIDTH / WARP; e++)
+        if (there && e * WARP + lane() < d) values[n][e] = parts[(first + part) * size + 2 + e * WARP + lane()];
+    }
+    UNROLL for (int n = 0; n < MERGE_AHEAD; n++)
+      UNROLL for (int e = 0; e < ATTENTION_WIDTH / WARP; e++) sums.of[e] = fused(values[n][e], shrink[n], sums.of[e]);
   }
   sums.total += warp_sum(total * factor);
   return sums;

@@ -60,9 +60,12 @@ FUNCTION void layer_norm_row(RowFours first, RowFours first_w, RowFours first_b,
     put_row_fours(y, layer_fours(row_fours(x, at, width), scale, row_fours(w, at, width), row_fours(b, at, width)), at, width);
 }
 
-KERNEL_OF(layer_norm, LayerNorm, 1024, 1) {
+KERNEL_AHEAD_OF(layer_norm, LayerNorm, 1024, 1) {
   SHARED(float, sums, WARP);
   SHARED(float, others, WARP);
+  prefetch_row(args.w, args.width);
+  prefetch_row(args.b, args.width);
+  previous_launches_done();
   const long row = long(block_index()) * args.width;
   const RowFours x = row_fours(args.x + row, 0, args.width), w = row_fours(args.w, 0, args.width), b = row_fours(args.b, 0, args.width);
   layer_norm_row(x, w, b, args.x + row, args.w, args.b, args.y + row, args.width, args.eps, sums, others);

@@ -13,23 +13,26 @@ struct Rope {
   int halves; // pairs are (i, i + half); 0: (2i, 2i + 1)
 };
 
-// Item `item` of one head: a pair, or one of the elements behind the pairs. `scale(i)` is the factor of element i. Y: a pointer to
-// device or shared memory.
-template <class Y, class Scale>
-FUNCTION void rotate_item(Global<const float> x, Global<const float> angles, Y y, int item, int pairs, bool halves, Scale scale) {
-  if (item >= pairs) {
-    y[item + pairs] = x[item + pairs] * scale.at(item + pairs);
-    return;
-  }
-  const int first = halves ? item : 2 * item, second = halves ? item + pairs : 2 * item + 1;
-  const float a = x[first] * scale.at(first), b = x[second] * scale.at(second), cos = angles[item], sin = angles[pairs + item];
-  y[first] = fused(a, cos, -(b * sin));
-  y[second] = fused(a, sin, b * cos);
+// One item of a head: a pair and its angle, or an element behind the pairs (b, cos and sin are 0).
+struct RopeItem {
+  float a, b, cos, sin;
+};
+
+FUNCTION int first_of_item(int item, int pairs, bool halves) { return item >= pairs ? item + pairs : halves ? item : 2 * item; }
+FUNCTION int second_of_item(int item, int pairs, bool halves) { return halves ? item + pairs : 2 * item + 1; }
+
+FUNCTION RopeItem load_item(Global<const float> x, Global<const float> angles, int item, int pairs, bool halves) {
+  const float a = x[first_of_item(item, pairs, halves)];
+  if (item >= pairs) return {a, 0, 0, 0};
+  return {a, x[second_of_item(item, pairs, halves)], angles[item], angles[pairs + item]};
 }
 
-struct Unscaled {
-  FUNCTION float at(int) const { return 1; }
-};
+// Y: a pointer to device or shared memory.
+template <class Y>
+FUNCTION void put_rotated(RopeItem loaded, Y y, int item, int pairs, bool halves) {
+  y[first_of_item(item, pairs, halves)] = item >= pairs ? loaded.a : fused(loaded.a, loaded.cos, -(loaded.b * loaded.sin));
+  if (item < pairs) y[second_of_item(item, pairs, halves)] = fused(loaded.a, loaded.sin, loaded.b * loaded.cos);
+}
 
 KERNEL(rope, Rope) {
   const long row = long(block_index()) * args.heads * args.d;
@@ -37,7 +40,8 @@ KERNEL(rope, Rope) {
   const int items = args.d - args.pairs; // of a head: its pairs, then its other elements
   for (int i = thread_index(); i < args.heads * items; i += block_threads()) {
     const long head = row + long(i / items) * args.d;
-    rotate_item(args.x + head, angles, args.y + head, i % items, args.pairs, args.halves != 0, Unscaled());
+    const RopeItem item = load_item(args.x + head, angles, i % items, args.pairs, args.halves != 0);
+    put_rotated(item, args.y + head, i % items, args.pairs, args.halves != 0);
   }
 }
 

@@ -21,6 +21,12 @@ FUNCTION int row_place(int first, int i) { return first + (i / 4 * block_threads
 // Whether a row can be read and written 16 bytes at a time.
 FUNCTION bool row_is_wide(Global<const float> x, int width) { return width % 4 == 0 && aligned(x); }
 
+// Weights of a row into the second cache, while launches before are not done: a line of 128 bytes per thread.
+FUNCTION void prefetch_row(Global<const float> w, int width) {
+  constexpr int LINE = 128 / int(sizeof(float));
+  for (int i = thread_index() * LINE; i < width; i += block_threads() * LINE) prefetch(w + i);
+}
+
 // Elements [first, first + row_step()) of a row; 0 from `width` on. All loads are under way before one is used.
 FUNCTION RowFours row_fours(Global<const float> x, int first, int width) {
   RowFours held = {};

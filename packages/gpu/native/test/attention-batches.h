@@ -189,7 +189,7 @@ struct Cached {
 
   template <class F>
   void run_packed(const Attention& args, const F& body, const Array<int>& faults, const Array<float>& y) {
-    const GroupAttention of_group{args, tile_per_row};
+    const GroupAttention of_group{args, heads / kv_heads, tile_per_row};
     const int tiles = tile_per_row ? args.rows : args.rows * (heads / kv_heads) / PACKED + args.sequences;
     const std::string name = std::string("attention_group_") + (d <= 64 ? "64_" : "128_") + names[type];
     const int warps = d > 64 && !has_scales(type) ? GROUP_WARPS_WIDE_HALVES : GROUP_WARPS;

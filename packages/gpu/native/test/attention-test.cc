@@ -253,6 +253,32 @@ void uncached_attention_finds_bad_batches() {
   }
 }
 
+// The parts of an H100's launches: 132 processors, 4 blocks each and half a block per tile.
+void keys_are_shared_among_processors() {
+  const auto parts = [](long keys, long tiles) { return parts_of_keys(keys, tiles, 132 * 4 + tiles / 2); };
+  check(parts(1024, 8) == 16, "%ld parts of 1024 keys, 8 tiles", parts(1024, 8));
+  check(parts(32768, 8) == 66, "%ld parts of 32768 keys, 8 tiles", parts(32768, 8));
+  check(parts(32768, 2048) == 1 && parts(1, 1) == 1 && parts(0, 8) == 1, "parts without need, or without keys");
+  for (const int length : {1, 63, 64, 65, 1000, 1024, 32768})
+    for (const int count : {1, 3, 16, 66}) {
+      int end = 5;
+      for (int part = 0; part < count; part++) {
+        const KeyRange range = keys_of_part({5, 5 + length}, part, count, LEAST_KEYS);
+        check(range.first == end && range.end >= end, "part %d of %d begins at %d, not %d", part, count, range.first, end);
+        check(range.end - range.first >= LEAST_KEYS || range.end == 5 + length, "part %d of %d has few keys", part, count);
+        end = range.end;
+      }
+      check(end == 5 + length, "%d parts end at %d of %d", count, end, 5 + length);
+    }
+}
+
+// Causal prompts: the blocks that start first have the tiles with the most keys.
+void longest_tiles_come_first() {
+  constexpr int heads = 3, tiles = 4, blocks = heads * tiles;
+  for (int block = 0; block < blocks; block++)
+    check(tile_of_block(block, blocks, heads) == tiles - 1 - block / heads, "tile of block %d", block);
+}
+
 } // namespace
 } // namespace quern::gpu
 
@@ -273,5 +299,7 @@ int main() {
   uncached_attention_agrees();
   uncached_tiles_agree();
   uncached_attention_finds_bad_batches();
+  keys_are_shared_among_processors();
+  longest_tiles_come_first();
   return report("attention on the emulated device");
 }

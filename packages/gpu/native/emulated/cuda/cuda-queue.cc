@@ -212,6 +212,7 @@ EXPORT cuGraphInstantiateWithFlags(void** exec, void* graph, unsigned long long)
 EXPORT cuGraphDestroy(void* graph) { return delete static_cast<Commands*>(graph), success; }
 EXPORT cuGraphExecDestroy(void* exec) { return delete static_cast<Graph*>(exec), success; }
 EXPORT cuGraphLaunch(void* exec, void* stream) {
+  tell_byte("QUERN_EMULATED_GRAPHS");
   return queue(stream, [commands = *static_cast<Graph*>(exec)] {
     for (const Command& act : *commands) act();
   });

@@ -12,7 +12,6 @@ namespace quern::gpu {
 
 static constexpr int attention_threads = ATTENTION_WARPS * WARP, append_threads = 128;
 static constexpr int64_t most_d = ATTENTION_WIDTH;
-static constexpr int least_keys = 256;  // of a part of a sequence
 
 void need_small_heads(const OpCall& op, int64_t d) {
   if (d > most_d)
@@ -87,13 +86,8 @@ static int64_t tiles_of_row(int64_t heads, int64_t kv_heads, int64_t d) {
   return (group + most - 1) / most * kv_heads;
 }
 
-static int64_t parts_of_keys(const Attention& args, int64_t tiles, int64_t blocks) {
-  const int64_t capacity = int64_t(args.table_width) * args.block_size, most = (capacity + least_keys - 1) / least_keys;
-  return std::clamp<int64_t>(blocks / tiles, 1, std::max<int64_t>(1, most));
-}
-
 void split_keys(const OpCall& op, Attention& args, int64_t tiles, int64_t blocks) {
-  args.parts = int(parts_of_keys(args, tiles, blocks));
+  args.parts = int(parts_of_keys(int64_t(args.table_width) * args.block_size, tiles, blocks));
   if (args.parts > 1) args.partial = op.scratch<float>(int64_t(args.rows) * args.heads * args.parts * (args.d + 2));
 }
 
@@ -132,7 +126,7 @@ void attention(const OpCall& op) {
                        y.data,
                        nullptr,
                        1,
-                       least_keys,
+                       LEAST_KEYS,
                        op.small(T),
                        op.small(H),
                        op.small(Hk),

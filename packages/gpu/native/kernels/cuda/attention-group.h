@@ -10,11 +10,9 @@
 namespace quern {
 namespace gpu {
 
-FUNCTION int group_of(const Attention& args) { return args.heads / args.kv_heads; }
-
 // Tiles before the end of sequence s, with tiles that have no rows. end: of its rows.
 FUNCTION int tiles_to(const GroupAttention& args, int s, int end) {
-  return args.tile_per_row ? end : int(long(end) * group_of(args.of) / PACKED) + s + 1;
+  return args.tile_per_row ? end : int(long(end) * args.group / PACKED) + s + 1;
 }
 struct TilesBefore {
   const GroupAttention& args;
@@ -34,7 +32,7 @@ FUNCTION PackedTile packed_tile(const GroupAttention& args, int tile, int sequen
   if (sequence >= of.sequences) return {};
   const int row = of.bounds[sequence], end = of.bounds[sequence + 1], length = of.lengths[sequence];
   const int first = (tile - (sequence > 0 ? tiles_to(args, sequence - 1, row) : 0)) * PACKED;
-  const int count = (end - row) * group_of(of) - first;
+  const int count = (end - row) * args.group - first;
   return {sequence, first, count < PACKED ? count : PACKED, row, end, length};
 }
 
@@ -51,8 +49,7 @@ struct LaneRows {
   float scale[2];
 };
 
-FUNCTION LaneRows lane_rows(const Attention& args, PackedTile tile, int kv_head, KeyRange range) {
-  const int group = group_of(args);
+FUNCTION LaneRows lane_rows(const Attention& args, PackedTile tile, int group, int kv_head, KeyRange range) {
   LaneRows rows;
   UNROLL for (int r = 0; r < 2; r++) {
     const int m = lane() / 4 + r * 8, at = tile.first + (m < tile.count ? m : tile.count - 1), row = at / group;
@@ -113,7 +110,8 @@ FUNCTION void bring_to_units(LaneQueries<ELEMENTS, Chunk>& queries, LaneRows& ro
 
 // qs [parts, ELEMENTS / 16, WARP]: fragments of the queries, behind the block's next barrier.
 template <int ELEMENTS, class Chunk>
-FUNCTION void put_queries(LaneQueries<ELEMENTS, Chunk> queries, LaneRows& rows, PackedTile tile, int d, Shared<float> tops, Shared<Uint4> qs) {
+FUNCTION void put_queries(LaneQueries<ELEMENTS, Chunk> queries, LaneRows& rows, PackedTile tile, int d, Shared<float> tops,
+                          Shared<Uint4> qs) {
   using Operands = typename Chunk::Operands;
   using Queries = LaneQueries<ELEMENTS, Chunk>;
   constexpr int STEPS = ELEMENTS / 16, PARTS = Operands::parts;
@@ -310,12 +308,12 @@ FUNCTION void merge_warps(const Attention& args, GroupSeen<ELEMENTS>& seen, Pack
 
 // Begins with what takes long: the loads of the queries, then of the block table, then of keys. tops: of put_queries.
 template <int ELEMENTS, class Kind, class Chunk>
-FUNCTION void attend_packed(const Attention& args, PackedTile tile, int kv_head, int part, Shared<float> sums, Shared<float> tops,
-                            Shared<Uint4> qs, Shared<typename Chunk::Unit> chunks, Shared<float> softmaxes) {
-  const int group = group_of(args), last = (tile.first + tile.count - 1) / group;
+FUNCTION void attend_packed(const Attention& args, PackedTile tile, int group, int kv_head, int part, Shared<float> sums,
+                            Shared<float> tops, Shared<Uint4> qs, Shared<typename Chunk::Unit> chunks, Shared<float> softmaxes) {
+  const int last = (tile.first + tile.count - 1) / group;
   const KeyRange all = {keys_of_row(args, tile, tile.first / group).first, keys_of_row(args, tile, last).end};
   const KeyRange range = keys_of_part(all, part, args.parts, args.least_keys);
-  LaneRows rows = lane_rows(args, tile, kv_head, range);
+  LaneRows rows = lane_rows(args, tile, group, kv_head, range);
   const LaneQueries<ELEMENTS, Chunk> queries = load_queries<ELEMENTS, Chunk>(args, rows);
 
   const Global<const int> table = args.table + long(tile.sequence) * args.table_width;
@@ -342,7 +340,7 @@ FUNCTION void attention_group(const GroupAttention& args, Shared<float> sums, Sh
   const int sequence = checked_sequence(of, TilesBefore{args, tile});
   if (sequence < 0) return flag_batch(of);
   const PackedTile packed = packed_tile(args, tile, sequence);
-  if (packed.count > 0) attend_packed<ELEMENTS, Kind, Chunk>(of, packed, kv_head, part, sums, tops, qs, chunks, softmaxes);
+  if (packed.count > 0) attend_packed<ELEMENTS, Kind, Chunk>(of, packed, args.group, kv_head, part, sums, tops, qs, chunks, softmaxes);
 }
 
 #define ATTENTION_GROUP(elements, Kind, name)                                                                          \

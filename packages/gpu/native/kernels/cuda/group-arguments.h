@@ -9,6 +9,7 @@ constexpr int PACKED = 16; // rows of a sequence × heads that share a key head,
 
 struct GroupAttention {
   Attention of;
+  int group;        // heads that share a key head
   int tile_per_row; // the grid: a tile per row; else rows · group / 16 + sequences
 };
 

@@ -13,11 +13,12 @@ static void launch_group(const OpCall& op, Attention args, const std::string& su
   constexpr int64_t blocks_of_processor = 4;  // of 2 or 4 warps
   const bool halves = suffix == "_f16" || suffix == "_bf16";
   const int elements = args.d <= 64 ? 64 : 128, warps = elements > 64 && halves ? GROUP_WARPS_WIDE_HALVES : GROUP_WARPS;
-  const int64_t packed = int64_t(args.rows) * (args.heads / args.kv_heads) / PACKED + args.sequences;
+  const int group = args.heads / args.kv_heads;
+  const int64_t packed = int64_t(args.rows) * group / PACKED + args.sequences;
   const int64_t tiles = std::min<int64_t>(args.rows, packed) * args.kv_heads;
   split_keys(op, args, tiles, op.processors() * blocks_of_processor + tiles / 2);
   op.launch("attention_group_" + std::to_string(elements) + suffix, tiles * args.parts, warps * WARP,
-            GroupAttention{args, args.rows <= packed});
+            GroupAttention{args, group, args.rows <= packed});
   merge_parts(op, args);
 }
 
