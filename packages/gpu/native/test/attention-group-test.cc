@@ -34,6 +34,13 @@ void rows_of_speculation_agree() {
   for (const Rule rule : {Rule{true, 20, 0}, Rule{false, 0, 0}}) packed(bf16, 128, 5, 1, 32, rule, of).agrees(3e-6);
 }
 
+// More parts than the keys fill, and than attention_merge takes in a turn.
+void many_parts_agree() {
+  const std::vector<Sequence> of = {{1, 90}, {2, 33}, {1, 1}};
+  packed(bf16, 64, 4, 1, 16, {}, of).agrees_in(40, 3e-6);
+  packed(i8, 128, 4, 2, 16, {}, of).agrees_in(66, 3e-6);
+}
+
 // Numbers at the ends of f16 and far from it: q is brought into its range, so are the scales of values.
 void numbers_of_any_size_agree() {
   for (const Type type : stored)
@@ -94,6 +101,7 @@ int main() {
   device_memory() = &memory;
   groups_agree();
   rows_of_speculation_agree();
+  many_parts_agree();
   numbers_of_any_size_agree();
   rows_do_not_depend_on_others();
   bad_batches_are_found();
