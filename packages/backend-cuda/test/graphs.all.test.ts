@@ -44,8 +44,8 @@ test('a token of a small model is one graph: 28 layers of 8 ops, and 6', async (
   expect(await graphsOf(norms(28 * 8 + 6))).toBe(1);
 });
 
-test('a graph has at most 512 ops', async () => {
-  expect(await graphsOf(norms(513))).toBe(2);
+test('a graph has at most 320 ops', async () => {
+  expect(await graphsOf(norms(321))).toBe(2);
 });
 
 /** A product of rows of a table of 128 MiB, `count` of them for each row of y. */

@@ -11,7 +11,7 @@ namespace quern::gpu {
 
 namespace {
 
-constexpr size_t segment = 512;                  // ops of a graph, at most
+constexpr size_t segment = 320;                  // ops of a graph, at most
 constexpr uint64_t segment_bytes = 16ull << 30;  // of weights that it reads, at most: some milliseconds
 constexpr int64_t segment_rows = 128;            // of a product: they take about as long as its weights
 constexpr size_t first_segment = 32;             // ops that are launched one by one
