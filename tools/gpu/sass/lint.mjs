@@ -12,13 +12,11 @@ const expected = new Map(ofMemory.split(' ').map((kernel) => [kernel, 16]));
 /** Sine and cosine of large angles read a table that nothing writes. */
 const constants = /^rope_table$/;
 /**
- * Divisions allowed in a loop. Of keys: for the block of the table that has d elements. Of rows: for four sums of each part. Where b
- * is a row for all rows of a: 30 instructions an element take a third of the time of its 12 bytes.
+ * Divisions allowed in a loop. Of keys: for the block of the table that has d elements. Of rows: for four sums of each part.
  */
 const divides = [
   [/^attention_/, 2],
   [/^product_parts$/, 3],
-  [/^(add|mul)$/, 9],
 ];
 
 /** Faults of all kernels in words. */
