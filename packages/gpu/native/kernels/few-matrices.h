@@ -56,17 +56,17 @@ struct LaneSums {
 // half away, so that 32 sums take 31 shuffles.
 template <int COUNT>
 FUNCTION float warp_sums(LaneSums<COUNT> values) {
-  int apart = WARP / 2;
-  UNROLL for (int kept = COUNT / 2; kept > 0; kept /= 2) {
+  UNROLL for (int step = 0; step < 5; step++) {
+    const int kept = COUNT >> (step + 1), apart = WARP >> (step + 1);
     const bool upper = (lane() & apart) != 0;
-    UNROLL for (int i = 0; i < kept; i++) {
-      const float low = values.of[i], high = values.of[i + kept];
-      values.of[i] = (upper ? high : low) + shuffle_xor(upper ? low : high, apart);
-    }
-    apart /= 2;
+    UNROLL for (int i = 0; i < COUNT / 2; i++)
+      if (i < kept) {
+        const float low = values.of[i], high = values.of[i + kept];
+        values.of[i] = (upper ? high : low) + shuffle_xor(upper ? low : high, apart);
+      }
+    if (kept == 0) values.of[0] += shuffle_xor(values.of[0], apart);
   }
-  float sum = values.of[0]; // of value lane · COUNT / WARP
-  for (; apart > 0; apart /= 2) sum += shuffle_xor(sum, apart);
+  const float sum = values.of[0]; // of value lane · COUNT / WARP
   return COUNT == 1 || COUNT == WARP ? sum : shuffle(sum, lane() % COUNT * (WARP / COUNT));
 }
 

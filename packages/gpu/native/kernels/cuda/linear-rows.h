@@ -19,8 +19,9 @@ template <int DOWN>
 struct RowStep {
   Fragment16x16 of[DOWN][2];
 
-  FUNCTION void load(Global<const Uint4> x, int tiles, int tile, int step) {
-    const Global<const Uint4> mine = x + ((step * tiles + tile) * 2 * WARP + lane());
+  // place: of the lane in a step.
+  FUNCTION void load(Global<const Uint4> x, int tiles, int place, int step) {
+    const Global<const Uint4> mine = x + (step * tiles * 2 * WARP + place);
     UNROLL for (int m = 0; m < DOWN; m++)
       UNROLL for (int product = 0; product < 2; product++) {
         const Uint4 words = mine[(m * 2 + product) * WARP];
@@ -37,10 +38,10 @@ FUNCTION void multiply_step(RowTotals<DOWN>& totals, int eight, const RowStep<DO
   }
 }
 
-// Where a warp reads: 16 · DOWN rows of x from tile `tile` on, columns of a matrix from `column` on, chunks first, first + apart, … below
-// `end`.
+// Where a lane reads: 16 · DOWN rows of x from `place` of a step on, columns of a matrix from `column` on, one in eight, chunks first,
+// first + apart, … below `end`.
 struct RowShare {
-  int tile, matrix, column, first, apart, end;
+  int place, matrix, column, first, apart, end;
   int expert;
 };
 
@@ -67,7 +68,7 @@ FUNCTION RowTotals<DOWN> row_totals(const RowLinear<Weights>& args, RowShare sha
   LaneColumns<Weights> slots[SLOTS];
   RowStep<DOWN> x = {};
   UNROLL for (int s = 0; s < SLOTS; s++) slots[s].load(args, share, share.first + s * share.apart);
-  x.load(args.x, args.tiles, share.tile, share.first * Lane::STEPS);
+  x.load(args.x, args.tiles, share.place, share.first * Lane::STEPS);
   for (int from = share.first; from < share.end; from += SLOTS * share.apart)
     UNROLL for (int s = 0; s < SLOTS; s++) {
       const int chunk = from + s * share.apart;
@@ -77,7 +78,7 @@ FUNCTION RowTotals<DOWN> row_totals(const RowLinear<Weights>& args, RowShare sha
       UNROLL for (int step = 0; step < Lane::STEPS; step++) {
         const int at = chunk * Lane::STEPS + step, next = step + 1 < Lane::STEPS ? at + 1 : (chunk + share.apart) * Lane::STEPS;
         const RowStep<DOWN> of_step = x;
-        x.load(args.x, args.tiles, share.tile, next < share.end * Lane::STEPS ? next : at);
+        x.load(args.x, args.tiles, share.place, next < share.end * Lane::STEPS ? next : at);
         UNROLL for (int n = 0; n < ROW_EIGHTS; n++) multiply_step(totals, n, of_step, present.of[n].fragments(step));
       }
     }
@@ -145,8 +146,8 @@ FUNCTION void linear_rows(Shared<float> merged, const RowLinear<Weights>& args) 
   if (expert < 0) return;
   const int across = warp() % Has::across, way = warp() / Has::across, chunks = (args.depth + OF_CHUNK - 1) / OF_CHUNK;
   const bool up = args.gated && across >= Has::across / 2;
-  const RowShare share = {block.tile, up ? 1 : block.matrix, block.column + (up ? across - Has::across / 2 : across) * ROW_COLUMNS,
-                          block.part * Has::ways + way, args.parts * Has::ways, chunks, expert};
+  const RowShare share = {block.tile * 2 * WARP + lane(), up ? 1 : block.matrix,
+                          block.column + (up ? across - Has::across / 2 : across) * ROW_COLUMNS, block.part * Has::ways + way, args.parts * Has::ways, chunks, expert};
   merge_ways(row_totals<DOWN>(args, share), merged, way, across);
   write_sums<DOWN>(merged, args);
 }
