@@ -190,7 +190,7 @@ void the_last_block_agrees() {
   const auto plain = [](const Attention& args) { return args; };
   attended_by("attention_f16", heads, threads, plain);
   attended_by("attention_tile_2_128_f16", heads, threads, plain);
-  attended_by("attention_group_128_f16", heads, GROUP_WARPS_WIDE_HALVES * WARP, [](const Attention& args) { return GroupAttention{args, 1}; });
+  attended_by("attention_group_128_f16", heads, GROUP_WARPS_WIDE_HALVES * WARP, [](const Attention& args) { return GroupAttention{args, 1, 1}; });
 }
 
 } // namespace
