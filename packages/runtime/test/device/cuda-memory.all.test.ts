@@ -52,7 +52,9 @@ test.each(moments)('memory that another process takes after planning, %s', (_, i
     const error = await load(backend, { onProgress }).catch((thrown) => thrown);
     expect(error).toMatchObject({ code: 'OUT_OF_MEMORY' });
     expect(error.message).toMatch(message);
-    expect(error.message).toMatch(/ \(\d+ bytes\), but cuda:0 \(emulated GPU\) has 0 bytes free$/);
+    expect(error.message).toMatch(
+      / \(\d+ bytes\), but cuda:0 \(emulated GPU\) has 0 bytes free; nvidia-smi shows which processes have the rest$/,
+    );
     take(0);
     expect(backend.freeMemory()).toBe(before);
   }),
