@@ -182,7 +182,7 @@ test(
     expect(switches).toEqual({});
     const launched = new Set(readFileSync(launches, 'utf8').split('\n'));
     const kernels = [
-      ...['linear_few_1_bf16', 'linear_few_4_q4_k', 'linear_rows_16_q4_k', 'linear_strip_3_f32'],
+      ...['linear_few_1_bf16', 'linear_few_2_q4_k', 'linear_rows_16_q4_k', 'linear_strip_3_f32'],
       ...['product_bf16_128x128', 'product_bf16_warpgroups_128x256', 'attention_group_64_f16'],
       ...[
         'attention_tile_1_64_bf16',

@@ -201,8 +201,8 @@ const without = { QUERN_CUDA_DEPENDENT: '0', QUERN_CUDA_GRAPHS: '0' };
 const families = [
   ['norms', norms, without],
   ['few rows, bf16', products('bf16', [1, 4]), without],
-  ['few rows, q4_k', products('q4_k', [1, 4]), without],
-  ['rows', products('q4_k', [16, 48]), without],
+  ['few rows, q4_k', products('q4_k', [1, 2]), without],
+  ['rows', products('q4_k', [4, 16, 48]), without],
   ['tiles', products('f32', small ? [160] : [160, 1536], small ? shapeOfProducts : [1024, 128]), without],
   ['mma.sync', products('q4_k', [160]), { ...without, ...forced('128x128 1') }],
   ['wgmma', products('bf16', [160]), { ...without, ...forced('warpgroups_128x256 1') }],
