@@ -55,7 +55,7 @@ std::unique_ptr<gpu::GpuGraph> CudaGpu::capture(const std::function<void()>& lau
   auto captured = std::make_unique<CapturedGraph>(*this);
   Graph graph = nullptr;
   enter();
-  need(driver_.capture_begin(stream_, capture_relaxed), "beginning a capture");
+  need(driver_.capture_begin(stream_, capture_relaxed), "starting a capture");
   behind_launch_ = false;
   captured_ = &captured->kernels;
   try {

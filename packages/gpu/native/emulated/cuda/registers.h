@@ -4,7 +4,7 @@
 
 namespace quern::gpu {
 
-// Whether a block of so many threads has more registers than a processor: 65536, given to warps in steps of 8 per thread.
+// Whether a block of this many threads has more registers than a processor: 65536, given to warps in steps of 8 per thread.
 bool exceeds_registers(const std::string& kernel, unsigned threads);
 
 }  // namespace quern::gpu
