@@ -23,11 +23,13 @@ export function placesOf(members: readonly Holder[]): readonly number[] {
 }
 
 /** What a caller needs now. */
-interface Need {
+export interface Need {
   /** Tokens to compute. */
   readonly tokens: number;
-  /** Whether a text of it decodes: after these tokens come others. */
-  readonly decodes: boolean;
+  /** Texts that decode: after these tokens come others. */
+  readonly decoding: number;
+  /** Texts with prompts. */
+  readonly prompts: number;
 }
 
 /** What each caller needs. */
@@ -37,20 +39,21 @@ export function needsOf(members: readonly (Holder & { readonly decodes: boolean 
   const needs = new Map<unknown, Need>();
   for (const { lease, decodes } of members) {
     const caller = callerOf(lease);
-    const before = needs.get(caller) ?? { tokens: 0, decodes: false };
+    const before = needs.get(caller) ?? { tokens: 0, decoding: 0, prompts: 0 };
     needs.set(caller, {
       tokens: before.tokens + lease.missing,
-      decodes: before.decodes || decodes,
+      decoding: before.decoding + Number(decodes),
+      prompts: before.prompts + Number(!decodes),
     });
   }
   return needs;
 }
 
 /** A caller whose prompts need less than there is may take this part of it: they are done soon. */
-const mostOfShort = 0.75;
+const mostOfShort = 0.6;
 
 /**
- * Divides tokens among callers, the fewest needs first: equal shares; up to three quarters for one whose prompts need less than there is.
+ * Divides tokens among callers, the fewest needs first: equal shares; up to `mostOfShort` for one whose prompts need less than there is.
  * What one does not need is for the others.
  */
 export class Shares {
@@ -60,10 +63,10 @@ export class Shares {
   constructor(needs: Needs, total: number) {
     const byNeed = [...needs].sort(([, a], [, b]) => a.tokens - b.tokens);
     let rest = total;
-    for (const [i, [caller, { tokens, decodes }]] of byNeed.entries()) {
+    for (const [i, [caller, { tokens, decoding }]] of byNeed.entries()) {
       const others = byNeed.length - i - 1;
       const equal = Math.ceil(rest / (others + 1));
-      const isShort = tokens <= total && !decodes && others > 0;
+      const isShort = tokens <= total && decoding === 0 && others > 0;
       const most = isShort ? Math.max(equal, Math.floor(mostOfShort * rest)) : equal;
       const share = Math.min(tokens, most);
       this.left.set(caller, share);

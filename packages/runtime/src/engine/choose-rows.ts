@@ -1,4 +1,4 @@
-import { callersOf, needsOf, placesOf, Shares, setTurns } from './callers.js';
+import { callersOf, type Need, needsOf, placesOf, Shares, setTurns } from './callers.js';
 import type { Member } from './member.js';
 import type { Room } from './room.js';
 import type { StepTimes } from './step-times.js';
@@ -30,6 +30,9 @@ const recentMs = 1000;
  */
 const patience = 1.8;
 const patiencePerPrompt = 8;
+/** How many times as long as a quiet step one with tokens of `prompts` prompts may take beside `decoding` rows. */
+const patienceOf = (decoding: number, prompts: number): number =>
+  patience + (patiencePerPrompt * (prompts - 1)) / decoding;
 /** Beside decoding, a step has at least this many prompt tokens: with 16, steps at a depth of 4000 take three quiet ones. */
 const fewestPromptRows = 8;
 /** A request that has waited this long goes before all priorities. */
@@ -136,20 +139,29 @@ export class RowChoice {
   }
 
   /**
-   * Beside a group: the rows of the next step, divided among the callers. The step takes little longer than one with a row of each; where
-   * nobody decodes, it may have twice the tokens of the shortest caller.
+   * Beside a group: the rows of the next step, divided among the callers. The step takes no longer than any of them would let it
+   * take alone; one that was here a moment ago counts as a row.
    */
   private shareRows(members: readonly Member[]): Shares | undefined {
     const { callers, times } = this;
     if (callers === 1) return undefined;
     const { sequences, prefillChunk } = this.limits;
-    const longest = patience * times.atLeast(callers);
-    const quick = times.mostRows(longest, Math.max(callers, fewestPromptRows), sequences + prefillChunk);
     const needs = needsOf(members);
-    const waits = members.some(({ decodes }) => decodes) || needs.size === 1;
-    const least = Math.min(...[...needs.values()].map(({ tokens }) => tokens));
-    const rows = waits ? quick : Math.max(quick, Math.min(prefillChunk, 2 * least));
-    return new Shares(needs, rows);
+    const longest = Math.min(...[...needs.values()].map((need) => this.longestStep(need)));
+    const mostTime = needs.size < callers ? Math.min(longest, patience * times.atLeast(callers)) : longest;
+    return new Shares(
+      needs,
+      times.mostRows(mostTime, Math.max(callers, fewestPromptRows), sequences + prefillChunk),
+    );
+  }
+
+  /** Milliseconds of a step that a caller would accept alone, beside a row of each other one. */
+  private longestStep({ tokens, decoding, prompts }: Need): number {
+    const { callers, times } = this;
+    const { sequences, prefillChunk } = this.limits;
+    if (decoding === 0) return patience * times.atLeast(Math.min(tokens, prefillChunk) + callers - 1);
+    const rows = Math.min(decoding, sequences);
+    return times.atLeast(rows + callers - 1) * patienceOf(rows, Math.max(1, prompts));
   }
 
   private addPrompts(chosen: ChosenRows[], members: readonly Member[], now: number): ChosenRows[] {
@@ -184,8 +196,9 @@ export class RowChoice {
     if (decoding === 0) return prefillChunk;
     const quiet = this.times.atLeast(decoding);
     const least = decoding + Math.min(fewestPromptRows, prefillChunk);
-    const longest = quiet * (patience + (patiencePerPrompt * (prompts - 1)) / decoding);
-    return this.times.mostRows(longest, least, decoding + prefillChunk) - decoding;
+    return (
+      this.times.mostRows(quiet * patienceOf(decoding, prompts), least, decoding + prefillChunk) - decoding
+    );
   }
 
   /** Starts the calls for which others make way: before a step, whose calls cannot give up their blocks. */
