@@ -1,5 +1,6 @@
 // The vocabulary for code of the host that launches kernels: it needs their arguments. Kernels are parsed and never made.
 #pragma once
+#include <stdint.h>
 
 #define DEVICE_MEMORY
 #define BLOCK_MEMORY
@@ -16,8 +17,6 @@
 
 namespace quern {
 namespace gpu {
-
-static_assert(sizeof(long) == 8, "long has 64 bits in kernels and their arguments: not on Windows");
 
 struct alignas(16) Float4 {
   float values[4];

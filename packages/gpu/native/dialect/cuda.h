@@ -2,6 +2,7 @@
 #pragma once
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <stdint.h>
 
 // A kernel's body follows the macro. __grid_constant__: the body refers to the argument where the launch has put it.
 #define KERNEL_WITH(bounds, name, Args, before)                                         \
@@ -74,7 +75,7 @@ FUNCTION void barrier() { __syncthreads(); }
 FUNCTION void warp_barrier() { __syncwarp(); }
 FUNCTION float shuffle_xor(float x, int mask) { return __shfl_xor_sync(0xffffffffu, x, mask); }
 FUNCTION float shuffle(float x, int from) { return __shfl_sync(0xffffffffu, x, from); }
-FUNCTION unsigned long shuffle_long(unsigned long x, int from) { return __shfl_sync(0xffffffffu, x, from); }
+FUNCTION uint64_t shuffle_long(uint64_t x, int from) { return __shfl_sync(0xffffffffu, x, from); }
 
 template <class T>
 FUNCTION void copy_async(T* to, const T* from) {

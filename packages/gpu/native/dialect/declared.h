@@ -31,7 +31,7 @@ void barrier();
 void warp_barrier();
 float shuffle_xor(float x, int mask);
 float shuffle(float x, int from);
-unsigned long shuffle_long(unsigned long x, int from);
+uint64_t shuffle_long(uint64_t x, int from);
 
 template <class T>
 void copy_async(Shared<T> to, Global<const T> from);

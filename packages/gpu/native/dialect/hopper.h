@@ -29,8 +29,8 @@ struct WarpgroupSums {
 //   bits 32 to 45  stride byte offset / 16: from 8 rows to the next 8, 1024
 //   bits 49 to 51  base offset: 0, groups of 8 rows begin at multiples of 1024
 //   bits 62 to 63  swizzle: 1, of 128 bytes
-FUNCTION unsigned long operand_at(unsigned address) {
-  return static_cast<unsigned long>((address & 0x3ffff) >> 4) | 1ul << 16 | (1024ul >> 4) << 32 | 1ul << 62;
+FUNCTION uint64_t operand_at(unsigned address) {
+  return static_cast<uint64_t>((address & 0x3ffff) >> 4) | uint64_t(1) << 16 | (uint64_t(1024) >> 4) << 32 | uint64_t(1) << 62;
 }
 
 #if defined(__CUDACC__)
@@ -114,7 +114,7 @@ FUNCTION void keep_order(WarpgroupSums<COLUMNS>& sums) {
 #define SUMS_4(i) "+f"(c.values[i]), "+f"(c.values[i + 1]), "+f"(c.values[i + 2]), "+f"(c.values[i + 3])
 #define SUMS_16(i) SUMS_4(i), SUMS_4(i + 4), SUMS_4(i + 8), SUMS_4(i + 12)
 #define SUMS_32(i) SUMS_16(i), SUMS_16(i + 16)
-FUNCTION void multiply_bf16(WarpgroupSums<128>& c, unsigned long a, unsigned long b, int adds) {
+FUNCTION void multiply_bf16(WarpgroupSums<128>& c, uint64_t a, uint64_t b, int adds) {
   asm volatile(
       "{.reg .pred p; setp.ne.b32 p, %66, 0; wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
       "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
@@ -126,7 +126,7 @@ FUNCTION void multiply_bf16(WarpgroupSums<128>& c, unsigned long a, unsigned lon
       : "l"(a), "l"(b), "r"(adds)
       : "memory");
 }
-FUNCTION void multiply_bf16(WarpgroupSums<256>& c, unsigned long a, unsigned long b, int adds) {
+FUNCTION void multiply_bf16(WarpgroupSums<256>& c, uint64_t a, uint64_t b, int adds) {
   asm volatile(
       "{.reg .pred p; setp.ne.b32 p, %130, 0; wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {"
       "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
@@ -196,7 +196,7 @@ void products_wait() {
 template <int COLUMNS>
 void keep_order(WarpgroupSums<COLUMNS>&) {}
 template <int COLUMNS>
-void multiply_bf16(WarpgroupSums<COLUMNS>& c, unsigned long a, unsigned long b, int adds) {
+void multiply_bf16(WarpgroupSums<COLUMNS>& c, uint64_t a, uint64_t b, int adds) {
   Block::current().beside().multiply({a, b, COLUMNS, adds != 0}, c.values);
 }
 

@@ -204,9 +204,9 @@ inline int warp() { return thread_index() / WARP; }
 inline void barrier() { Block::current().barrier(); }
 inline void warp_barrier() { Block::current().warp_barrier(); }
 inline float shuffle(float x, int from) { return Block::current().exchange(x, from); }
-inline unsigned long shuffle_long(unsigned long x, int from) {
+inline uint64_t shuffle_long(uint64_t x, int from) {
   const float high = shuffle(std::bit_cast<float>(unsigned(x >> 32)), from), low = shuffle(std::bit_cast<float>(unsigned(x)), from);
-  return static_cast<unsigned long>(std::bit_cast<unsigned>(high)) << 32 | std::bit_cast<unsigned>(low);
+  return static_cast<uint64_t>(std::bit_cast<unsigned>(high)) << 32 | std::bit_cast<unsigned>(low);
 }
 inline float shuffle_xor(float x, int mask) { return shuffle(x, lane() ^ mask); }
 

@@ -32,6 +32,10 @@ using Global = device T*;
 template <class T>
 using Shared = threadgroup T*;
 
+// The library has both too: the same types may be declared twice.
+typedef long int64_t;
+typedef unsigned long uint64_t;
+
 typedef float4 Float4;
 typedef uint4 Uint4;
 
@@ -60,9 +64,9 @@ FUNCTION void barrier() { metal::threadgroup_barrier(metal::mem_flags::mem_threa
 FUNCTION void warp_barrier() { metal::simdgroup_barrier(metal::mem_flags::mem_threadgroup | metal::mem_flags::mem_device); }
 FUNCTION float shuffle_xor(float x, int mask) { return metal::simd_shuffle_xor(x, ushort(mask)); }
 FUNCTION float shuffle(float x, int from) { return metal::simd_shuffle(x, ushort(from)); }
-FUNCTION unsigned long shuffle_long(unsigned long x, int from) {
+FUNCTION uint64_t shuffle_long(uint64_t x, int from) {
   const uint low = metal::simd_shuffle(uint(x), ushort(from)), high = metal::simd_shuffle(uint(x >> 32), ushort(from));
-  return (unsigned long)(high) << 32 | (unsigned long)(low);
+  return (uint64_t)(high) << 32 | (uint64_t)(low);
 }
 
 template <class U, class T>

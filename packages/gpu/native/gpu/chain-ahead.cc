@@ -91,7 +91,7 @@ void ChainAhead::upload(ChainMemory& memory, const std::vector<int64_t>& growing
   const uint64_t stops_at = pack(words, stops.data(), stops.size());
   uint8_t* const device = memory.on_device(words.size() + uint64_t(record_words()) * sizeof(int32_t));
   gpu_.copy_in(device, words.data(), words.size());
-  args_.growing = as<long>(device + growing_at);
+  args_.growing = as<int64_t>(device + growing_at);
   args_.growing_count = int(growing.size());
   args_.limits = as<int>(device + limits_at);
   args_.stops = as<int>(device + stops_at);

@@ -55,7 +55,7 @@ void Upload::unpack(uint64_t first, uint64_t count) {
                           reinterpret_cast<unsigned*>(to_ + at.high) + first * uint64_t(format_.high),
                           to_ + at.subscales + first * uint64_t(format_.subscales),
                           reinterpret_cast<unsigned short*>(to_ + at.factors) + first / uint64_t(format_.span) * uint64_t(format_.factors),
-                          long(count)};
+                          int64_t(count)};
   gpu_.launch((std::string("unpack_") + format_.name).c_str(), int64_t(std::min(most_blocks, (count + threads - 1) / threads)),
               threads, &args);
 }

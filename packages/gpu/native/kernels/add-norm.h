@@ -28,7 +28,7 @@ KERNEL_AHEAD_OF(add_rms_norm, AddNorm, 1024, 1) {
   prefetch_row(args.w, args.width);
   previous_launches_done();
   const int width = args.width;
-  const long row = long(block_index()) * width;
+  const int64_t row = int64_t(block_index()) * width;
   const RowFours w = row_fours(args.w, 0, width),
                  first = sum_of_fours(row_fours(args.a + row, 0, width), row_fours(args.b + row, 0, width));
   add_row(first, args.a + row, args.b + row, args.sum + row, width);
@@ -42,7 +42,7 @@ KERNEL_AHEAD_OF(add_layer_norm, AddNorm, 1024, 1) {
   prefetch_row(args.bias, args.width);
   previous_launches_done();
   const int width = args.width;
-  const long row = long(block_index()) * width;
+  const int64_t row = int64_t(block_index()) * width;
   const RowFours w = row_fours(args.w, 0, width), bias = row_fours(args.bias, 0, width),
                  first = sum_of_fours(row_fours(args.a + row, 0, width), row_fours(args.b + row, 0, width));
   add_row(first, args.a + row, args.b + row, args.sum + row, width);

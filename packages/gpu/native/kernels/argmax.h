@@ -13,8 +13,8 @@ struct Argmax {
 
 // A block per row.
 KERNEL_OF(argmax, Argmax, 1024, 1) {
-  SHARED(unsigned long, partial, WARP);
-  const Row row = {args.x + long(block_index()) * args.width, args.width, false};
+  SHARED(uint64_t, partial, WARP);
+  const Row row = {args.x + int64_t(block_index()) * args.width, args.width, false};
   const Place first = first_place(row, 0, args.width, partial);
   if (thread_index() == 0) args.y[block_index()] = index_of(first);
 }
@@ -27,9 +27,9 @@ struct FirstPlaces {
 
 // A block per row and part.
 KERNEL_OF(first_places, FirstPlaces, 512, 1) {
-  SHARED(unsigned long, partial, WARP);
+  SHARED(uint64_t, partial, WARP);
   const RowPart part = row_part(args.width, args.parts);
-  const Row row = {args.x + long(part.row) * args.width, args.width, false};
+  const Row row = {args.x + int64_t(part.row) * args.width, args.width, false};
   const Place first = first_place(row, part.first, part.first + part.count, partial);
   if (thread_index() == 0) args.firsts[block_index()] = first;
 }
@@ -42,8 +42,8 @@ struct ArgmaxMerge {
 
 // A block per row.
 KERNEL_OF(argmax_merge, ArgmaxMerge, 512, 1) {
-  SHARED(unsigned long, partial, WARP);
-  const Place first = first_of(args.firsts + long(block_index()) * args.parts, args.parts, partial);
+  SHARED(uint64_t, partial, WARP);
+  const Place first = first_of(args.firsts + int64_t(block_index()) * args.parts, args.parts, partial);
   if (thread_index() == 0) args.y[block_index()] = index_of(first);
 }
 

@@ -46,7 +46,7 @@ FUNCTION float sum_of_key(float x) {
 template <bool LOADS, int KEYS, int HEADS, int EIGHTS, class Keys>
 FUNCTION Seen<HEADS, EIGHTS> with_keys(Seen<HEADS, EIGHTS> seen, Keys keys, int key, int end, int d, ScoreRule rule) {
   using Kind = typename Keys::Kind;
-  long at[KEYS];
+  int64_t at[KEYS];
   float scores[KEYS][HEADS];
   UNROLL for (int n = 0; n < KEYS; n++) {
     at[n] = keys.head(key + n < end ? key + n : end - 1);

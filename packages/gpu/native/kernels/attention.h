@@ -31,7 +31,7 @@ struct CachedKeys {
   int block_size, kv_heads, kv_head, bytes;
 
   FUNCTION int slot(int key) const { return table[key / block_size] * block_size + key % block_size; }
-  FUNCTION long head(int key) const { return (long(slot(key)) * kv_heads + kv_head) * bytes; }
+  FUNCTION int64_t head(int key) const { return (int64_t(slot(key)) * kv_heads + kv_head) * bytes; }
 };
 
 // The sequence of a row: those that end before it are counted. The bounds never fall.
@@ -51,7 +51,7 @@ FUNCTION bool bounds_rise(Global<const int> bounds, int sequences, int rows, Sha
 // Whether a sequence has as many keys as rows, and they fit into its blocks.
 template <class Args>
 FUNCTION bool length_fits(ARGUMENTS const Args& args, int first, int end, int length) {
-  return long(end) - first <= length && length <= long(args.table_width) * args.block_size;
+  return int64_t(end) - first <= length && length <= int64_t(args.table_width) * args.block_size;
 }
 
 // The same of every sequence.
@@ -104,8 +104,8 @@ struct KeyRange {
 CONSTANT int LEAST_KEYS = 64; // of a part: attention-group.h takes 16 at a time, and two or four warps take turns
 
 // Parts of the keys of sequences that have at most `keys`: `tiles` become up to `blocks`. What a batch holds does not count.
-FUNCTION long parts_of_keys(long keys, long tiles, long blocks) {
-  const long most = (keys + LEAST_KEYS - 1) / LEAST_KEYS, parts = blocks / tiles;
+FUNCTION int64_t parts_of_keys(int64_t keys, int64_t tiles, int64_t blocks) {
+  const int64_t most = (keys + LEAST_KEYS - 1) / LEAST_KEYS, parts = blocks / tiles;
   return parts < 2 || most < 2 ? 1 : parts < most ? parts : most;
 }
 
@@ -114,7 +114,7 @@ FUNCTION KeyRange keys_of_part(KeyRange all, int part, int parts, int least) {
   if (parts == 1) return all;
   const int multiple = least / 4, even = (all.end - all.first + parts * multiple - 1) / (parts * multiple) * multiple;
   const int length = even > least ? even : least;
-  const long first = all.first + long(part) * length, end = first + length;
+  const int64_t first = all.first + int64_t(part) * length, end = first + length;
   return {int(first < all.end ? first : all.end), int(end < all.end ? end : all.end)};
 }
 
@@ -135,7 +135,7 @@ FUNCTION void attend_cached(ARGUMENTS const Attention& args, Shared<float> sums,
   const int part = block_index() % args.parts, s = checked_sequence(args, EndsBefore{tile.row});
   KeyRange range = {0, 0};
   bool right = s >= 0;
-  const Global<const int> table = args.table + long(right ? s : 0) * args.table_width;
+  const Global<const int> table = args.table + int64_t(right ? s : 0) * args.table_width;
   if (right) {
     const int length = args.lengths[s], position = length - args.bounds[s + 1] + tile.row;
     const KeyRange all = {first_key(position, args.window), args.causal ? position + 1 : length};
@@ -144,7 +144,7 @@ FUNCTION void attend_cached(ARGUMENTS const Attention& args, Shared<float> sums,
     right = blocks_exist(table + block, blocks, args.blocks, sums);
   }
   if (!right) return flag_batch(args);
-  const long head = long(tile.row) * args.heads + tile.first;
+  const int64_t head = int64_t(tile.row) * args.heads + tile.first;
   const CachedKeys<Kind> keys = {args.k, args.v, table, args.block_size, args.kv_heads, tile.kv_head, Kind::bytes(args.d)};
   const ScoreRule rule = {args.scale, args.soft_cap};
   const Global<const float> q = args.q + head * args.d;
@@ -219,7 +219,7 @@ FUNCTION MergedSums with_parts(MergedSums sums, Global<const float> parts, int f
 
 KERNEL(attention_merge, AttentionMerge) {
   SHARED(float, of_warps, MERGE_WARPS * ATTENTION_WIDTH);
-  const Global<const float> parts = args.partial + long(block_index()) * args.parts * (args.d + 2);
+  const Global<const float> parts = args.partial + int64_t(block_index()) * args.parts * (args.d + 2);
   const float highest = highest_of_parts(parts, args.parts, args.d + 2);
   MergedSums sums = {};
   for (int first = 0; first < args.parts; first += WARP) sums = with_parts(sums, parts, first, args.parts, args.d, highest);
@@ -228,7 +228,7 @@ KERNEL(attention_merge, AttentionMerge) {
   for (int i = thread_index(); i < args.d; i += block_threads()) {
     float sum = 0;
     for (int w = 0; w < block_threads() / WARP; w++) sum += of_warps[w * ATTENTION_WIDTH + i];
-    args.y[long(block_index()) * args.d + i] = sum / sums.total;
+    args.y[int64_t(block_index()) * args.d + i] = sum / sums.total;
   }
 }
 

@@ -6,13 +6,13 @@ namespace quern {
 namespace gpu {
 
 struct RunningSum {
-  unsigned long before, all; // over the threads before this one, over all
+  uint64_t before, all; // over the threads before this one, over all
 };
 
-FUNCTION RunningSum block_running_sum(unsigned long x, Shared<unsigned long> partial) {
-  unsigned long through = x; // over the lanes up to this one
+FUNCTION RunningSum block_running_sum(uint64_t x, Shared<uint64_t> partial) {
+  uint64_t through = x; // over the lanes up to this one
   for (int apart = 1; apart < WARP; apart *= 2) {
-    const unsigned long lower = shuffle_long(through, (lane() - apart) & (WARP - 1));
+    const uint64_t lower = shuffle_long(through, (lane() - apart) & (WARP - 1));
     if (lane() >= apart) through += lower;
   }
   if (lane() == WARP - 1) partial[warp()] = through;
@@ -26,14 +26,14 @@ FUNCTION RunningSum block_running_sum(unsigned long x, Shared<unsigned long> par
   return sum;
 }
 
-FUNCTION unsigned long block_integer_max(unsigned long x, Shared<unsigned long> partial) {
+FUNCTION uint64_t block_integer_max(uint64_t x, Shared<uint64_t> partial) {
   for (int apart = WARP / 2; apart > 0; apart /= 2) {
-    const unsigned long other = shuffle_long(x, lane() ^ apart);
+    const uint64_t other = shuffle_long(x, lane() ^ apart);
     if (other > x) x = other;
   }
   if (lane() == 0) partial[warp()] = x;
   barrier();
-  unsigned long highest = 0;
+  uint64_t highest = 0;
   for (int i = 0; i < block_threads() / WARP; i++)
     if (partial[i] > highest) highest = partial[i];
   barrier();

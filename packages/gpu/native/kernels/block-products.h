@@ -25,13 +25,13 @@ struct Staged {
 };
 
 // x[at .. at + 4)
-FUNCTION Float4 four_of(Global<const float> x, long at, bool aligned) {
+FUNCTION Float4 four_of(Global<const float> x, int64_t at, bool aligned) {
   if (aligned) return as<const Float4>(x + at)[0];
   return Float4{x[at], x[at + 1], x[at + 2], x[at + 3]};
 }
 
 // Groups of a row of x from `start` on, by the lanes of a warp; rows end at `depth`.
-FUNCTION void stage_row(Shared<Float4> to, Global<const float> x, bool wide, long row_at, int start, int depth) {
+FUNCTION void stage_row(Shared<Float4> to, Global<const float> x, bool wide, int64_t row_at, int start, int depth) {
   UNROLL for (int i = 0; i < GROUP / 4; i++) {
     const int four = i * WARP + lane(), k = start * GROUP + four * 4;
     if (k < depth) to[four / (GROUP / 4) * GROUP_PITCH + four % (GROUP / 4)] = four_of(x, row_at + k, wide);
@@ -81,20 +81,20 @@ FUNCTION GroupSums<Format, ROWS, COLUMNS> add_groups(GroupSums<Format, ROWS, COL
 // Rows first, first + 1, … of a weight as columns of the result; the last of `count` stands in for missing ones.
 struct PlaneRows {
   Planes w;
-  long first;
+  int64_t first;
   int count;
   FUNCTION Planes planes(int) const { return w; }
-  FUNCTION long row(int c) const { return first + (c < count ? c : count - 1); }
+  FUNCTION int64_t row(int c) const { return first + (c < count ? c : count - 1); }
 };
 
 // PAIRS rows of gate, then the same rows of up.
 template <int PAIRS>
 struct PairedPlaneRows {
   Planes gate, up;
-  long first;
+  int64_t first;
   int count;
   FUNCTION Planes planes(int c) const { return c < PAIRS ? gate : up; }
-  FUNCTION long row(int c) const { return first + (c % PAIRS < count ? c % PAIRS : count - 1); }
+  FUNCTION int64_t row(int c) const { return first + (c % PAIRS < count ? c % PAIRS : count - 1); }
 };
 
 // COLUMNS rows of weights by `parts` warps, of which this is number `part`. The sum of row t and column c is in lane
@@ -116,7 +116,7 @@ FUNCTION float streamed_columns(Global<const float> x, Rows w, int rows, int dep
     UNROLL for (int t = 0; t < ROWS; t += COUNT) {
       warp_barrier(); // what was staged before has been read
       UNROLL for (int r = 0; r < COUNT; r++)
-        stage_row(of_warp + r * STAGED_ROW, x, wide, long(t + r < rows ? t + r : rows - 1) * depth, start, depth);
+        stage_row(of_warp + r * STAGED_ROW, x, wide, int64_t(t + r < rows ? t + r : rows - 1) * depth, start, depth);
       warp_barrier();
       if (g < groups) total = add_groups<COUNT>(total, t, loaded, of_warp + lane() * GROUP_PITCH);
     }
@@ -149,7 +149,7 @@ FUNCTION void prefetch_groups(Rows w, int depth, int part) {
   const int c = lane() / 8, line = lane() % 8, of_high = line - LOW, groups = depth / GROUP, start = part * WARP;
   if (w.count < 1 || start >= groups) return;
   const Planes planes = w.planes(c);
-  const long at = w.row(c) * groups + start;
+  const int64_t at = w.row(c) * groups + start;
   if (line < LOW && start + line * WARP / LOW < groups) prefetch(planes.low + (at * LOW + line * LINE));
   if (of_high >= 0 && of_high < Format::HIGH && start + of_high * WARP / HIGH < groups) prefetch(planes.high + (at * HIGH + of_high * LINE));
   if (line == 0) prefetch(planes.factors + at / Format::SPAN * Format::FACTORS);

@@ -9,17 +9,17 @@ namespace gpu {
 struct Narrow {
   Global<const float> x;    // [n]
   Global<unsigned short> y; // [n]
-  long n;
+  int64_t n;
 };
 struct Widen {
   Global<const unsigned short> x; // [n]
   Global<float> y;                // [n]
-  long n;
+  int64_t n;
 };
 struct Recode {
   Global<const unsigned short> x; // [n]
   Global<unsigned short> y;       // [n]
-  long n;
+  int64_t n;
 };
 
 template <class From, class To>

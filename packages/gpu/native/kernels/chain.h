@@ -6,15 +6,15 @@ namespace quern {
 namespace gpu {
 
 struct AdvanceChain {
-  Global<const int> output;     // [rows]: tokens of this replay
-  Global<const int> fault;      // [2]: see flag()
-  Global<int> record;           // [2 + rows]: fault, tokens
-  Global<int> limits;           // [rows]: tokens with which a row ends
-  Global<const int> stops;      // [stop_count]
-  Global<const long> growing;   // [growing_count]: places
-  Global<int> inputs;           // words of the plan's inputs. Places in them, of [rows] words:
-  long feed, slots, positions;  // slots −1: no slots
-  long table;                   // of [rows, blocks] words
+  Global<const int> output;        // [rows]: tokens of this replay
+  Global<const int> fault;         // [2]: see flag()
+  Global<int> record;              // [2 + rows]: fault, tokens
+  Global<int> limits;              // [rows]: tokens with which a row ends
+  Global<const int> stops;         // [stop_count]
+  Global<const int64_t> growing;   // [growing_count]: places
+  Global<int> inputs;              // words of the plan's inputs. Places in them, of [rows] words:
+  int64_t feed, slots, positions;  // slots −1: no slots
+  int64_t table;                   // of [rows, blocks] words
   int rows, stop_count, growing_count, blocks, block_size;
   int done;                     // number of this replay, from 1 on
 };
@@ -27,7 +27,7 @@ FUNCTION bool stops_at(ARGUMENTS const AdvanceChain& args, int token) {
 
 FUNCTION void grow(ARGUMENTS const AdvanceChain& args, int row, unsigned by) {
   for (int i = 0; i < args.growing_count; i++) {
-    const long at = args.growing[i] + row;
+    const int64_t at = args.growing[i] + row;
     args.inputs[at] = int(unsigned(args.inputs[at]) + by);
   }
 }
@@ -36,7 +36,7 @@ FUNCTION void grow(ARGUMENTS const AdvanceChain& args, int row, unsigned by) {
 FUNCTION bool set_slot(ARGUMENTS const AdvanceChain& args, int row) {
   const int position = args.inputs[args.positions + row];
   if (position < 0 || position / args.block_size >= args.blocks) return false;
-  const int block = args.inputs[args.table + long(row) * args.blocks + position / args.block_size];
+  const int block = args.inputs[args.table + int64_t(row) * args.blocks + position / args.block_size];
   args.inputs[args.slots + row] = int(unsigned(block) * unsigned(args.block_size) + unsigned(position % args.block_size));
   return true;
 }

@@ -23,7 +23,7 @@ struct Wide<F32> {
 template <class Format>
 struct Dense {
   Global<const typename Format::Stored> values;
-  FUNCTION float at(long i) const { return Format::value(values[i]); }
+  FUNCTION float at(int64_t i) const { return Format::value(values[i]); }
 };
 
 // Weights: an array by index (Dense, Blocks), or how it is stored.

@@ -8,7 +8,7 @@ namespace gpu {
 struct TwoInputs {
   Global<const float> a, b; // [n], [b_count]
   Global<float> y;          // [n]
-  long n, b_count;
+  int64_t n, b_count;
 };
 
 struct Plus {

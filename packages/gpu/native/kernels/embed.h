@@ -28,7 +28,7 @@ template <class Rows>
 FUNCTION void look_up(Lookup<Rows> args) {
   const int id = row_to_read(args.ids, args.rows, args.fault, args.op);
   if (id < 0) return;
-  const long from = long(id) * args.width, to = long(block_index()) * args.width;
+  const int64_t from = int64_t(id) * args.width, to = int64_t(block_index()) * args.width;
   for (int i = thread_index(); i < args.width; i += block_threads()) args.y[to + i] = args.table.at(from + i);
 }
 

@@ -35,7 +35,7 @@ struct ExpertGateUp {
 struct ExpertShare {
   int pair, first;
   Global<const float> x;
-  long row_of_w;
+  int64_t row_of_w;
 };
 
 // All lanes call it.
@@ -49,17 +49,17 @@ FUNCTION int expert_of(ARGUMENTS const ExpertPairs& of, int pair) {
 // The warps of the grid share all outputs, `width` at a time.
 struct ExpertWalk {
   int width, tiles; // tiles: of a pair
-  long i, count, step;
+  int64_t i, count, step;
 };
 
 FUNCTION ExpertWalk walk_of_warp(ARGUMENTS const ExpertPairs& of, int width) {
   const int tiles = (of.columns + width - 1) / width, warps = block_threads() / WARP;
-  return {width, tiles, long(block_index()) * warps + warp(), long(of.rows) * of.chosen * tiles, long(grid_blocks()) * warps};
+  return {width, tiles, int64_t(block_index()) * warps + warp(), int64_t(of.rows) * of.chosen * tiles, int64_t(grid_blocks()) * warps};
 }
 
 FUNCTION ExpertShare share_at(ARGUMENTS const ExpertPairs& of, ExpertWalk walk) {
   const int pair = int(walk.i / walk.tiles), first = int(walk.i % walk.tiles) * walk.width;
-  return {pair, first, of.x + long(pair / of.chosen) * of.depth, long(expert_of(of, pair)) * of.columns + first};
+  return {pair, first, of.x + int64_t(pair / of.chosen) * of.depth, int64_t(expert_of(of, pair)) * of.columns + first};
 }
 
 template <class Format>
@@ -69,7 +69,7 @@ FUNCTION void expert_dense(ARGUMENTS const ExpertLinear<Dense<Format>>& args) {
     const ExpertShare share = share_at(of, walk);
     const Streams<Format, 1> w = {{args.w.values + share.row_of_w * of.depth}};
     const float sum = few_columns<Format, 1, 1, 8>(share.x, w, 1, of.depth);
-    if (lane() == 0) of.y[long(share.pair) * of.columns + share.first] = sum;
+    if (lane() == 0) of.y[int64_t(share.pair) * of.columns + share.first] = sum;
   }
 }
 
@@ -78,10 +78,10 @@ FUNCTION void expert_gated_dense(ARGUMENTS const ExpertGateUp<Dense<Format>>& ar
   const ExpertPairs of = args.of;
   for (ExpertWalk walk = walk_of_warp(of, 1); walk.i < walk.count; walk.i += walk.step) {
     const ExpertShare share = share_at(of, walk);
-    const long at = share.row_of_w * of.depth;
+    const int64_t at = share.row_of_w * of.depth;
     const Streams<Format, 2> w = {{args.gate.values + at, args.up.values + at}};
     const float sum = few_columns<Format, 1, 2, 4>(share.x, w, 1, of.depth);
-    put_gated<1>(sum, of.y + long(share.pair) * of.columns, 1, of.columns, share.first);
+    put_gated<1>(sum, of.y + int64_t(share.pair) * of.columns, 1, of.columns, share.first);
   }
 }
 
@@ -94,7 +94,7 @@ FUNCTION void expert_blocks(Shared<Float4> staged, Shared<float> partial, ARGUME
     const PlaneRows w = {args.w, share.row_of_w, of.columns - share.first};
     const float sum = streamed_columns<Format, 1, COLUMNS>(share.x, w, 1, of.depth, 0, 1, staged, partial);
     const int n = share.first + lane();
-    if (lane() < COLUMNS && n < of.columns) of.y[long(share.pair) * of.columns + n] = sum;
+    if (lane() < COLUMNS && n < of.columns) of.y[int64_t(share.pair) * of.columns + n] = sum;
   }
 }
 
@@ -106,7 +106,7 @@ FUNCTION void expert_gated_blocks(Shared<Float4> staged, Shared<float> partial, 
     const ExpertShare share = share_at(of, walk);
     const PairedPlaneRows<PAIRS> w = {args.gate, args.up, share.row_of_w, of.columns - share.first};
     const float sum = streamed_columns<Format, 1, 2 * PAIRS>(share.x, w, 1, of.depth, 0, 1, staged, partial);
-    put_gated<PAIRS>(sum, of.y + long(share.pair) * of.columns, 1, of.columns, share.first);
+    put_gated<PAIRS>(sum, of.y + int64_t(share.pair) * of.columns, 1, of.columns, share.first);
   }
 }
 

@@ -25,8 +25,8 @@ FUNCTION int expert_of(ExpertOrder args, int pair) {
 }
 
 KERNEL(expert_counts, ExpertOrder) {
-  SHARED(unsigned long, partial, ORDER_WARPS);
-  unsigned long count = 0;
+  SHARED(uint64_t, partial, ORDER_WARPS);
+  uint64_t count = 0;
   for (int pair = thread_index(); pair < args.pairs; pair += block_threads()) {
     const int id = args.ids[pair];
     if (id < 0 || id >= args.experts) flag(args.fault, args.op, OUT_OF_RANGE);
@@ -37,11 +37,11 @@ KERNEL(expert_counts, ExpertOrder) {
 }
 
 KERNEL(expert_order, ExpertOrder) {
-  SHARED(unsigned long, partial, ORDER_WARPS);
+  SHARED(uint64_t, partial, ORDER_WARPS);
   const int expert = block_index();
-  unsigned long before = 0; // tiles of the experts before this one
+  uint64_t before = 0; // tiles of the experts before this one
   for (int e = thread_index(); e < expert; e += block_threads())
-    before += static_cast<unsigned long>((args.counts[e] + args.height - 1) / args.height);
+    before += static_cast<uint64_t>((args.counts[e] + args.height - 1) / args.height);
   const int first = int(block_running_sum(before, partial).all), count = args.counts[expert];
   const int last = first + (count + args.height - 1) / args.height, end = expert == args.experts - 1 ? args.tiles : last;
 

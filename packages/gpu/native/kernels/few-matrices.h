@@ -74,7 +74,7 @@ FUNCTION float warp_sums(LaneSums<COUNT> values) {
 template <int COLUMNS, class Weights>
 FUNCTION void put_sums(float sum, FewMatrix<Weights> matrix, int rows, int first) {
   const int t = lane() / COLUMNS, n = first + lane() % COLUMNS;
-  if (t < rows && n < matrix.columns) matrix.y[long(t) * matrix.columns + n] = matrix.bias ? sum + matrix.bias[n] : sum;
+  if (t < rows && n < matrix.columns) matrix.y[int64_t(t) * matrix.columns + n] = matrix.bias ? sum + matrix.bias[n] : sum;
 }
 
 } // namespace gpu

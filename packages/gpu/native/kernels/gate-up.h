@@ -21,7 +21,7 @@ template <int PAIRS>
 FUNCTION void put_gated(float sum, Global<float> y, int rows, int columns, int first) {
   const float up = shuffle(sum, (lane() + PAIRS) % WARP);
   const int t = lane() / (2 * PAIRS), p = lane() % (2 * PAIRS), n = first + p;
-  if (p < PAIRS && t < rows && n < columns) y[long(t) * columns + n] = silu_of(sum) * up;
+  if (p < PAIRS && t < rows && n < columns) y[int64_t(t) * columns + n] = silu_of(sum) * up;
 }
 
 } // namespace gpu

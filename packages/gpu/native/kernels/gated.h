@@ -8,7 +8,7 @@ namespace gpu {
 struct Gated {
   Global<const float> gate, up; // [n]
   Global<float> y;              // [n]
-  long n;
+  int64_t n;
 };
 
 struct Swiglu {

@@ -64,7 +64,7 @@ FUNCTION int slot_to_write(ARGUMENTS const Args& args, int row, int rows, Shared
 }
 
 template <class Kind>
-FUNCTION long head_in_cache(int slot, int heads, int head, int d) { return (long(slot) * heads + head) * Kind::bytes(d); }
+FUNCTION int64_t head_in_cache(int slot, int heads, int head, int d) { return (int64_t(slot) * heads + head) * Kind::bytes(d); }
 
 template <class Kind>
 FUNCTION void append(ARGUMENTS const KvAppend& args, Shared<float> sums) {
@@ -73,7 +73,7 @@ FUNCTION void append(ARGUMENTS const KvAppend& args, Shared<float> sums) {
   for (int i = warp(); i < 2 * args.heads; i += block_threads() / WARP) {
     const bool values = i >= args.heads;
     const int head = values ? i - args.heads : i;
-    const Global<const float> x = (values ? args.v : args.k) + (long(row) * args.heads + head) * args.d;
+    const Global<const float> x = (values ? args.v : args.k) + (int64_t(row) * args.heads + head) * args.d;
     PutHead<Kind>::put(x, args.d, (values ? args.v_cache : args.k_cache) + head_in_cache<Kind>(slot, args.heads, head, args.d));
   }
 }

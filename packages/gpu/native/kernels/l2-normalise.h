@@ -16,8 +16,8 @@ struct L2Normalise {
 KERNEL_OF(l2_normalise, L2Normalise, 1024, 1) {
   SHARED(float, highs, WARP);
   SHARED(float, sums, WARP);
-  const Global<const float> x = args.x + long(block_index()) * args.width;
-  const Global<float> y = args.y + long(block_index()) * args.width;
+  const Global<const float> x = args.x + int64_t(block_index()) * args.width;
+  const Global<float> y = args.y + int64_t(block_index()) * args.width;
   float highest = 0, squares = 0;
   for (int i = thread_index(); i < args.width; i += block_threads()) highest = largest(highest, absolute(x[i]));
   highest = block_max(highest, highs);

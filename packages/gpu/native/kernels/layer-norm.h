@@ -66,7 +66,7 @@ KERNEL_AHEAD_OF(layer_norm, LayerNorm, 1024, 1) {
   prefetch_row(args.w, args.width);
   prefetch_row(args.b, args.width);
   previous_launches_done();
-  const long row = long(block_index()) * args.width;
+  const int64_t row = int64_t(block_index()) * args.width;
   const RowFours x = row_fours(args.x + row, 0, args.width), w = row_fours(args.w, 0, args.width), b = row_fours(args.b, 0, args.width);
   layer_norm_row(x, w, b, args.x + row, args.w, args.b, args.y + row, args.width, args.eps, sums, others);
 }

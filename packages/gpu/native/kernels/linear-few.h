@@ -19,7 +19,7 @@ struct Streams {
 template <class Format, int COLUMNS>
 FUNCTION Streams<Format, COLUMNS> streams_from(Dense<Format> w, int first, int columns, int depth) {
   Streams<Format, COLUMNS> streams;
-  UNROLL for (int c = 0; c < COLUMNS; c++) streams.of[c] = w.values + long(first + c < columns ? first + c : columns - 1) * depth;
+  UNROLL for (int c = 0; c < COLUMNS; c++) streams.of[c] = w.values + int64_t(first + c < columns ? first + c : columns - 1) * depth;
   return streams;
 }
 
@@ -125,18 +125,18 @@ template <class Format, int ROWS>
 FUNCTION void prefetch_few(ARGUMENTS const FewLinear<Dense<Format>>& args) {
   constexpr int LINE = 128 / int(sizeof(typename Format::Stored));
   const FewShare<Dense<Format>> share = share_of_block(args);
-  const long column = (long(share.block) * (block_threads() / WARP) + warp()) * FewShape<ROWS>::columns;
-  const long first = column * args.depth + lane() * LINE;
-  if (first < long(share.matrix.columns) * args.depth) prefetch(share.matrix.w.values + first);
+  const int64_t column = (int64_t(share.block) * (block_threads() / WARP) + warp()) * FewShape<ROWS>::columns;
+  const int64_t first = column * args.depth + lane() * LINE;
+  if (first < int64_t(share.matrix.columns) * args.depth) prefetch(share.matrix.w.values + first);
 }
 
 // The same of both matrices.
 template <class Format, int ROWS>
 FUNCTION void prefetch_gated(ARGUMENTS const GateUp<Dense<Format>>& args) {
   constexpr int LINE = 128 / int(sizeof(typename Format::Stored)), HALF = WARP / 2;
-  const long column = (long(block_index()) * (block_threads() / WARP) + warp()) * GatedShape<ROWS>::pairs;
-  const long first = column * args.depth + lane() % HALF * LINE;
-  if (first < long(args.columns) * args.depth) prefetch((lane() < HALF ? args.gate : args.up).values + first);
+  const int64_t column = (int64_t(block_index()) * (block_threads() / WARP) + warp()) * GatedShape<ROWS>::pairs;
+  const int64_t first = column * args.depth + lane() % HALF * LINE;
+  if (first < int64_t(args.columns) * args.depth) prefetch((lane() < HALF ? args.gate : args.up).values + first);
 }
 
 #define DENSE_FEW_ROWS(Format, name, rows)                                       \

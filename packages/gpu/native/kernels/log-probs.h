@@ -19,9 +19,9 @@ struct LogProbs {
 KERNEL_OF(log_probs, LogProbs, 1024, 1) {
   SHARED(float, highs, WARP);
   SHARED(float, sums, WARP);
-  const Global<const float> x = args.x + long(block_index()) * args.V;
-  const Global<const int> tokens = args.tokens + long(block_index()) * args.k;
-  const Global<float> y = args.y + long(block_index()) * args.k;
+  const Global<const float> x = args.x + int64_t(block_index()) * args.V;
+  const Global<const int> tokens = args.tokens + int64_t(block_index()) * args.k;
+  const Global<float> y = args.y + int64_t(block_index()) * args.k;
   float highest = -infinity(), sum = 0;
   for (int i = thread_index(); i < args.V; i += block_threads()) highest = largest(highest, x[i]);
   highest = block_max(highest, highs);

@@ -32,7 +32,7 @@ CONSTANT int SMALLEST_NORMAL = 0x00800000;
 FUNCTION float not_a_count(float x) { return x > 0 && to_bits(x) < unsigned(SMALLEST_NORMAL) ? 0 : x; }
 
 KERNEL_OF(penalise, Penalise, 512, 1) {
-  const long row = block_index();
+  const int64_t row = block_index();
   const Global<const float> x = args.x + row * args.V, strengths = args.strengths + row * 3;
   const Global<const int> tokens = args.tokens + row * args.L;
   const Global<float> y = args.y + row * args.V;

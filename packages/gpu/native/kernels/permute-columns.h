@@ -9,14 +9,14 @@ struct PermuteColumns {
   Global<const float> x;   // [n / width, width]
   Global<const int> order; // [width]
   Global<float> y;         // [n / width, width]
-  long n;
+  int64_t n;
   int width;
 };
 
 KERNEL(permute_columns, PermuteColumns) {
-  const long threads = long(grid_blocks()) * block_threads();
-  for (long i = long(block_index()) * block_threads() + thread_index(); i < args.n; i += threads) {
-    const long place = column_of(i, args.width, args.n);
+  const int64_t threads = int64_t(grid_blocks()) * block_threads();
+  for (int64_t i = int64_t(block_index()) * block_threads() + thread_index(); i < args.n; i += threads) {
+    const int64_t place = column_of(i, args.width, args.n);
     args.y[i] = args.x[i - place + args.order[place]];
   }
 }

@@ -5,7 +5,7 @@
 namespace quern {
 namespace gpu {
 
-using Place = unsigned long;
+using Place = uint64_t;
 
 // Up to 2²⁰ elements.
 struct Row {
@@ -42,7 +42,7 @@ FUNCTION float value_of(Place place) {
 FUNCTION bool holds(Span span, Place place) { return place >= span.low && place <= span.high; }
 
 // The first place of elements [from, end).
-FUNCTION Place first_place(Row row, int from, int end, Shared<unsigned long> partial) {
+FUNCTION Place first_place(Row row, int from, int end, Shared<uint64_t> partial) {
   Place first = 0;
   for (int i = from + thread_index(); i < end; i += block_threads()) {
     const Place place = place_of(row, i);

@@ -37,7 +37,7 @@ struct LongSum {
 
 FUNCTION float mean_of(Global<const float> x, int count, int width) {
   LongSum sum{0, 0};
-  for (int t = 0; t < count; t++) sum.add(x[long(t) * width]);
+  for (int t = 0; t < count; t++) sum.add(x[int64_t(t) * width]);
   return sum.value() / float(count);
 }
 
@@ -47,8 +47,8 @@ KERNEL(pool, Pool) {
     if (thread_index() == 0) flag(args.fault, args.op, OUT_OF_RANGE);
     return;
   }
-  const Global<const float> x = args.x + long(args.by == 2 ? end - 1 : first) * args.width;
-  const Global<float> y = args.y + long(block_index()) * args.width;
+  const Global<const float> x = args.x + int64_t(args.by == 2 ? end - 1 : first) * args.width;
+  const Global<float> y = args.y + int64_t(block_index()) * args.width;
   for (int i = thread_index(); i < args.width; i += block_threads())
     y[i] = args.by == 1 ? mean_of(x + i, end - first, args.width) : x[i];
 }

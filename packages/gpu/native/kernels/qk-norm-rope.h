@@ -33,7 +33,7 @@ struct HeadItems {
 FUNCTION HeadItems load_head(ARGUMENTS const QkNormRope& args, Global<const float> x, Global<const float> norm, int row) {
   const int pairs = args.pairs;
   const bool halves = args.halves != 0;
-  const Global<const float> angles = args.table + long(row) * 2 * pairs;
+  const Global<const float> angles = args.table + int64_t(row) * 2 * pairs;
   HeadItems items = {};
   UNROLL for (int n = 0; n < ROPE_ITEMS; n++) {
     const int item = lane() + n * WARP;
@@ -73,14 +73,14 @@ FUNCTION void rotate_and_append(ARGUMENTS const QkNormRope& args, Shared<float> 
   const int blocks = rope_blocks(args.heads, to.heads), row = block_index() / blocks, d = to.d;
   const int head = block_index() % blocks * ROPE_WARPS + warp(), of_k = head - args.heads, of_v = of_k - to.heads;
   const Global<const float> norm = of_k < 0 ? args.q_norm : args.k_norm;
-  const long query = (long(row) * args.heads + head) * d, key = (long(row) * to.heads + of_k) * d;
+  const int64_t query = (int64_t(row) * args.heads + head) * d, key = (int64_t(row) * to.heads + of_k) * d;
   HeadItems items = {};
   if (of_v < 0) items = load_head(args, of_k < 0 ? args.q + query : to.k + key, norm, row);
   const int slot = slot_to_write(to, row, args.rows, sums);
   if (of_k < 0) return norm_and_rotate(args, items, bool(norm), args.y + query);
   if (slot < 0 || of_v >= to.heads) return;
   if (of_v >= 0)
-    return PutHead<Kind>::put(to.v + (long(row) * to.heads + of_v) * d, d, to.v_cache + head_in_cache<Kind>(slot, to.heads, of_v, d));
+    return PutHead<Kind>::put(to.v + (int64_t(row) * to.heads + of_v) * d, d, to.v_cache + head_in_cache<Kind>(slot, to.heads, of_v, d));
   const Shared<float> mine = rotated + warp() * ROPE_WIDTH;
   norm_and_rotate(args, items, bool(norm), mine);
   warp_barrier();

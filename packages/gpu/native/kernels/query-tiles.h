@@ -13,12 +13,12 @@ struct FromCache {
   using Kind = CacheKind;
   static FUNCTION int length(ARGUMENTS const Args& args, int s) { return args.lengths[s]; }
   static FUNCTION CachedKeys<Kind> keys(ARGUMENTS const Args& args, int s, int kv_head) {
-    return {args.k, args.v, args.table + long(s) * args.table_width, args.block_size, args.kv_heads, kv_head, Kind::bytes(args.d)};
+    return {args.k, args.v, args.table + int64_t(s) * args.table_width, args.block_size, args.kv_heads, kv_head, Kind::bytes(args.d)};
   }
   static FUNCTION bool batch_holds(ARGUMENTS const Args& args, Shared<float> sums) { return lengths_fit(args, sums); }
   static FUNCTION bool range_holds(ARGUMENTS const Args& args, int s, KeyRange range, Shared<float> sums) {
     const int block = range.first / args.block_size, blocks = (range.end + args.block_size - 1) / args.block_size - block;
-    return blocks_exist(args.table + (long(s) * args.table_width + block), blocks, args.blocks, sums);
+    return blocks_exist(args.table + (int64_t(s) * args.table_width + block), blocks, args.blocks, sums);
   }
 };
 struct FromArrays {

@@ -12,7 +12,7 @@ struct Renormalise {
 
 KERNEL(renormalise, Renormalise) {
   SHARED(float, sums, WARP);
-  const Global<float> x = args.x + long(block_index()) * args.width;
+  const Global<float> x = args.x + int64_t(block_index()) * args.width;
   float sum = 0;
   for (int i = thread_index(); i < args.width; i += block_threads()) sum += x[i];
   sum = block_sum(sum, sums);

@@ -39,7 +39,7 @@ KERNEL_AHEAD_OF(rms_norm, RmsNorm, 1024, 1) {
   SHARED(float, sums, WARP);
   prefetch_row(args.w, args.width);
   previous_launches_done();
-  const long row = long(block_index()) * args.width;
+  const int64_t row = int64_t(block_index()) * args.width;
   const RowFours x = row_fours(args.x + row, 0, args.width), w = row_fours(args.w, 0, args.width);
   rms_norm_row(x, w, args.x + row, args.w, args.y + row, args.width, args.eps, sums);
 }

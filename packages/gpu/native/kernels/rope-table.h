@@ -26,13 +26,13 @@ FUNCTION unsigned digits_of_turn(int first) {
 FUNCTION float angle_of(int position, unsigned bits) {
   const int biased = int(bits >> 23 & 255);
   if (biased == 255) return infinity() - infinity(); // NaN
-  const unsigned long whole = (bits & 0x7fffff) | (biased ? 0x800000 : 0); // frequency = whole · 2^exponent
+  const uint64_t whole = (bits & 0x7fffff) | (biased ? 0x800000 : 0); // frequency = whole · 2^exponent
   const int exponent = (biased ? biased : 1) - 150;
   const unsigned steps = position < 0 ? 0u - unsigned(position) : unsigned(position);
-  const unsigned long product = steps * whole, low = product & 0xffffffff, high = product >> 32;
+  const uint64_t product = steps * whole, low = product & 0xffffffff, high = product >> 32;
   // (high, low) · 2^exponent / 2π: the first 32 digits behind the point. Digits of 1 / 2π before `exponent` give whole turns.
-  const unsigned long a = digits_of_turn(exponent), b = digits_of_turn(exponent + 32), c = digits_of_turn(exponent + 64);
-  const unsigned long middle = (low * c >> 32) + (high * c & 0xffffffff) + (low * b & 0xffffffff);
+  const uint64_t a = digits_of_turn(exponent), b = digits_of_turn(exponent + 32), c = digits_of_turn(exponent + 64);
+  const uint64_t middle = (low * c >> 32) + (high * c & 0xffffffff) + (low * b & 0xffffffff);
   const unsigned turns = unsigned(low * a + high * b + (low * b >> 32) + (high * c >> 32) + (middle >> 32));
   const float angle = float(int(turns)) * 1.46291808e-9f; // 2π / 2^32
   return (position < 0) != (bits >> 31 != 0) ? -angle : angle;
@@ -40,7 +40,7 @@ FUNCTION float angle_of(int position, unsigned bits) {
 
 KERNEL(rope_table, RopeTable) {
   const Global<const unsigned> bits = as<const unsigned>(args.frequencies);
-  const Global<float> row = args.table + long(block_index()) * 2 * args.pairs;
+  const Global<float> row = args.table + int64_t(block_index()) * 2 * args.pairs;
   for (int i = thread_index(); i < args.pairs; i += block_threads()) {
     const float angle = angle_of(args.positions[block_index()], bits[i]);
     row[i] = cosine(angle) * args.magnitude;

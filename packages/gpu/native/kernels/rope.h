@@ -35,11 +35,11 @@ FUNCTION void put_rotated(RopeItem loaded, Y y, int item, int pairs, bool halves
 }
 
 KERNEL(rope, Rope) {
-  const long row = long(block_index()) * args.heads * args.d;
-  const Global<const float> angles = args.table + long(block_index()) * 2 * args.pairs;
+  const int64_t row = int64_t(block_index()) * args.heads * args.d;
+  const Global<const float> angles = args.table + int64_t(block_index()) * 2 * args.pairs;
   const int items = args.d - args.pairs; // of a head: its pairs, then its other elements
   for (int i = thread_index(); i < args.heads * items; i += block_threads()) {
-    const long head = row + long(i / items) * args.d;
+    const int64_t head = row + int64_t(i / items) * args.d;
     const RopeItem item = load_item(args.x + head, angles, i % items, args.pairs, args.halves != 0);
     put_rotated(item, args.y + head, i % items, args.pairs, args.halves != 0);
   }

@@ -24,7 +24,7 @@ struct RowEight<Dense<Format>> {
 
   static FUNCTION bool loads_wide(Dense<Format> matrix, int depth) { return depth % 8 == 0 && aligned(matrix.values); }
   // Values at .. at + 7; 0 where fewer than that are left. `wide`: loads_wide.
-  FUNCTION void load(Dense<Format> matrix, long at, bool wide, int left) {
+  FUNCTION void load(Dense<Format> matrix, int64_t at, bool wide, int left) {
     UNROLL for (int i = 0; i < WORDS; i++) words[i] = 0;
     if (wide && left > 0)
       UNROLL for (int i = 0; i < WORDS; i += 4) {
@@ -47,7 +47,7 @@ struct RowEight<Blocks<Format>> {
   StoredEight stored;
 
   static FUNCTION bool loads_wide(Blocks<Format>, int) { return true; }
-  FUNCTION void load(Blocks<Format> matrix, long at, bool, int left) { stored = left > 0 ? matrix.stored(at) : StoredEight{}; }
+  FUNCTION void load(Blocks<Format> matrix, int64_t at, bool, int left) { stored = left > 0 ? matrix.stored(at) : StoredEight{}; }
   FUNCTION Eight values(int at) const { return Blocks<Format>::decoded(stored, at % GROUP); }
 };
 

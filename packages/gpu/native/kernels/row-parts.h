@@ -18,7 +18,7 @@ FUNCTION RowPart row_part(int width, int parts) {
 }
 
 // The first place of a row, from those of its parts.
-FUNCTION Place first_of(Global<const Place> firsts, int parts, Shared<unsigned long> partial) {
+FUNCTION Place first_of(Global<const Place> firsts, int parts, Shared<uint64_t> partial) {
   Place first = 0;
   for (int p = thread_index(); p < parts; p += block_threads())
     if (firsts[p] > first) first = firsts[p];

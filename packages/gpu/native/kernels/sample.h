@@ -32,13 +32,13 @@ struct Weights {
   unsigned least;
 };
 
-FUNCTION unsigned long amount_of(Weights weights, float x) {
+FUNCTION uint64_t amount_of(Weights weights, float x) {
   if (order_of(x) < weights.least) return 0;
-  if (x == weights.highest) return 1ul << 44;
+  if (x == weights.highest) return uint64_t(1) << 44;
   const TwoFloat nats = precise_quotient(exact_sum(x, -weights.highest), weights.temperature);
   if (!(nats.high > -32)) return 0; // below 2⁻⁴⁴; also NaN
   const float weight = exponential(nats.high);
-  return static_cast<unsigned long>(fused(weight, nats.low, weight) * float(1ul << 44));
+  return static_cast<uint64_t>(fused(weight, nats.low, weight) * float(uint64_t(1) << 44));
 }
 
 // The least order_of(x) with x ≥ highest + log_min_p.
@@ -48,19 +48,19 @@ FUNCTION unsigned least_order(float highest, float log_min_p) {
 }
 
 // ⌊a · b / 2⁶⁴⌋
-FUNCTION unsigned long high_product(unsigned long a, unsigned long b) {
-  const unsigned long low = 0xffffffff, a_low = a & low, a_high = a >> 32, b_low = b & low, b_high = b >> 32;
-  const unsigned long first = a_high * b_low + (a_low * b_low >> 32), second = a_low * b_high + (first & low);
+FUNCTION uint64_t high_product(uint64_t a, uint64_t b) {
+  const uint64_t low = 0xffffffff, a_low = a & low, a_high = a >> 32, b_low = b & low, b_high = b >> 32;
+  const uint64_t first = a_high * b_low + (a_low * b_low >> 32), second = a_low * b_high + (first & low);
   return a_high * b_high + (first >> 32) + (second >> 32);
 }
 
 // u · 2⁶⁴
-FUNCTION unsigned long uniform(int high, int low) {
-  return static_cast<unsigned long>(unsigned(high) >> 5) << 37 | static_cast<unsigned long>(unsigned(low) >> 6) << 11;
+FUNCTION uint64_t uniform(int high, int low) {
+  return static_cast<uint64_t>(unsigned(high) >> 5) << 37 | static_cast<uint64_t>(unsigned(low) >> 6) << 11;
 }
 
 // p · 2⁶⁴, for p < 1
-FUNCTION unsigned long fraction(float p) { return static_cast<unsigned long>(p * 4294967296.f) << 32; }
+FUNCTION uint64_t fraction(float p) { return static_cast<uint64_t>(p * 4294967296.f) << 32; }
 
 struct Settings {
   float temperature, top_k, top_p, log_min_p;
@@ -69,7 +69,7 @@ struct Settings {
 };
 
 FUNCTION Settings settings_of(ARGUMENTS const Sample& args, int row) {
-  const Global<const float> of_row = args.settings + long(row) * 4;
+  const Global<const float> of_row = args.settings + int64_t(row) * 4;
   return {of_row[0], of_row[1], of_row[2], of_row[3], args.draws[row]};
 }
 
@@ -82,14 +82,14 @@ FUNCTION bool right(Settings given, int draws) {
 FUNCTION bool draws_token(Settings given, float highest) { return given.temperature > 0 && absolute(highest) < infinity(); }
 
 // What the row's random number takes of `total`: from 1 on.
-FUNCTION unsigned long drawn(ARGUMENTS const Sample& args, Settings given, unsigned long total) {
-  const long at = 2 * long(given.draw);
+FUNCTION uint64_t drawn(ARGUMENTS const Sample& args, Settings given, uint64_t total) {
+  const int64_t at = 2 * int64_t(given.draw);
   return high_product(total, uniform(args.random[at], args.random[at + 1])) + 1;
 }
 
 // What the nucleus must hold of `total`.
-FUNCTION unsigned long nucleus_sum(float top_p, unsigned long total) {
-  const unsigned long sum = high_product(total, fraction(top_p));
+FUNCTION uint64_t nucleus_sum(float top_p, uint64_t total) {
+  const uint64_t sum = high_product(total, fraction(top_p));
   return sum > 1 ? sum : 1;
 }
 
@@ -98,30 +98,30 @@ FUNCTION Place least_finite() { return Place(order_of(-infinity()) + 1) << 32; }
 
 // The k first places of a span.
 FUNCTION Span first_k(float k, Row row, Span span, SelectSpace space) {
-  const unsigned long count = amount_in(row, span, Ones{}, space.partial);
+  const uint64_t count = amount_in(row, span, Ones{}, space.partial);
   if (k >= float(count)) return span;
-  return {place_reaching(static_cast<unsigned long>(k), row, span, Ones{}, space), span.high};
+  return {place_reaching(static_cast<uint64_t>(k), row, span, Ones{}, space), span.high};
 }
 
 // The fewest first places with a share of top_p.
 FUNCTION Span nucleus(float top_p, Row row, Span span, float highest, SelectSpace space) {
   const Weights weights = {highest, 1, 0};
-  const unsigned long sum = nucleus_sum(top_p, amount_in(row, span, weights, space.partial));
+  const uint64_t sum = nucleus_sum(top_p, amount_in(row, span, weights, space.partial));
   return {place_reaching(sum, row, span, weights, space), span.high};
 }
 
 // A block per row.
 KERNEL_OF(sample, Sample, 512, 1) {
-  SHARED(unsigned long, partial, WARP);
+  SHARED(uint64_t, partial, WARP);
   SHARED(Place, places, LIST);
-  SHARED(unsigned long, amounts, LIST);
+  SHARED(uint64_t, amounts, LIST);
   SHARED(Place, found, 1);
   const SelectSpace space = {partial, places, amounts, found};
   const Settings given = settings_of(args, block_index());
   const bool holds = right(given, args.R);
   if (!holds && thread_index() == 0) flag(args.fault, args.op, OUT_OF_RANGE);
 
-  Row row = {args.x + long(block_index()) * args.V, args.V, false};
+  Row row = {args.x + int64_t(block_index()) * args.V, args.V, false};
   const Place first = first_place(row, 0, args.V, partial);
   const float highest = value_of(first);
   int token = holds && given.temperature == 0 ? index_of(first) : NO_TOKEN;
@@ -132,7 +132,7 @@ KERNEL_OF(sample, Sample, 512, 1) {
     if (given.top_k > 0) span = first_k(given.top_k, row, span, space);
     if (given.top_p < 1) span = nucleus(given.top_p, row, span, highest, space);
     const Weights weights = {highest, given.temperature, least_order(highest, given.log_min_p)};
-    const unsigned long total = amount_in(row, span, weights, partial);
+    const uint64_t total = amount_in(row, span, weights, partial);
     token = index_of(place_reaching(drawn(args, given, total), row, span, weights, space));
   }
   if (thread_index() == 0) args.y[block_index()] = token;

@@ -8,7 +8,7 @@ namespace gpu {
 struct Scale {
   Global<const float> x; // [n]
   Global<float> y;       // [n]
-  long n;
+  int64_t n;
   float factor;
 };
 

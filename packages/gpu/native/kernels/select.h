@@ -10,15 +10,15 @@ namespace gpu {
 CONSTANT int LIST = 256;
 
 struct SelectSpace {
-  Shared<unsigned long> partial; // [WARP]
-  Shared<Place> places;          // [LIST]
-  Shared<unsigned long> amounts; // [LIST]
-  Shared<Place> found;           // [1]
+  Shared<uint64_t> partial; // [WARP]
+  Shared<Place> places;     // [LIST]
+  Shared<uint64_t> amounts; // [LIST]
+  Shared<Place> found;      // [1]
 };
 
 // Amounts: overloads of amount_of(measure, x). Here: each element counts 1.
 struct Ones {};
-FUNCTION unsigned long amount_of(Ones, float) { return 1; }
+FUNCTION uint64_t amount_of(Ones, float) { return 1; }
 
 FUNCTION int own_count(Row row, Span span) {
   int count = 0;
@@ -27,8 +27,8 @@ FUNCTION int own_count(Row row, Span span) {
 }
 
 template <class Measure>
-FUNCTION unsigned long amount_in(Row row, Span span, Measure measure, Shared<unsigned long> partial) {
-  unsigned long own = 0;
+FUNCTION uint64_t amount_in(Row row, Span span, Measure measure, Shared<uint64_t> partial) {
+  uint64_t own = 0;
   for (int i = thread_index(); i < row.width; i += block_threads())
     if (holds(span, place_of(row, i))) own += amount_of(measure, row.x[i]);
   return block_running_sum(own, partial).all;
@@ -48,16 +48,16 @@ FUNCTION void list_span(Row row, Span span, Measure measure, int to, SelectSpace
 }
 
 // The amount of the listed elements before `place`.
-FUNCTION unsigned long amount_before(Place place, int listed, SelectSpace space) {
-  unsigned long before = 0;
+FUNCTION uint64_t amount_before(Place place, int listed, SelectSpace space) {
+  uint64_t before = 0;
   for (int i = 0; i < listed; i++)
     if (space.places[i] > place) before += space.amounts[i];
   return before;
 }
 
-FUNCTION Place reached_in_list(unsigned long target, int listed, SelectSpace space) {
+FUNCTION Place reached_in_list(uint64_t target, int listed, SelectSpace space) {
   for (int i = thread_index(); i < listed; i += block_threads()) {
-    const unsigned long before = amount_before(space.places[i], listed, space);
+    const uint64_t before = amount_before(space.places[i], listed, space);
     if (before < target && target - before <= space.amounts[i]) space.found[0] = space.places[i];
   }
   barrier();
@@ -81,30 +81,30 @@ FUNCTION Span quarter_of(Span span, int digit, int value) {
 
 // The place at which the running sum from span.high on reaches `target`: from 1 to the sum of the span.
 template <class Measure>
-FUNCTION Place place_reaching(unsigned long target, Row row, Span span, Measure measure, SelectSpace space) {
+FUNCTION Place place_reaching(uint64_t target, Row row, Span span, Measure measure, SelectSpace space) {
   int count = own_count(row, span);
   for (;;) {
-    const RunningSum counts = block_running_sum(static_cast<unsigned long>(count), space.partial);
+    const RunningSum counts = block_running_sum(static_cast<uint64_t>(count), space.partial);
     if (counts.all <= LIST) {
       list_span(row, span, measure, int(counts.before), space);
       return reached_in_list(target, int(counts.all), space);
     }
     const int digit = first_digit(span);
-    unsigned long amounts[4] = {0, 0, 0, 0}; // own ones, by digit
-    unsigned long own = 0;                   // four counts of 16 bits
+    uint64_t amounts[4] = {0, 0, 0, 0}; // own ones, by digit
+    uint64_t own = 0;                   // four counts of 16 bits
     for (int i = thread_index(); i < row.width; i += block_threads()) {
       const Place place = place_of(row, i);
       if (!holds(span, place)) continue;
       const int value = int(place >> digit & 3);
-      const unsigned long amount = amount_of(measure, row.x[i]);
+      const uint64_t amount = amount_of(measure, row.x[i]);
       UNROLL
       for (int d = 0; d < 4; d++) amounts[d] += d == value ? amount : 0;
-      own += 1ul << 16 * value;
+      own += uint64_t(1) << 16 * value;
     }
     int chosen = -1;
     UNROLL
     for (int d = 3; d >= 0; d--) {
-      const unsigned long amount = block_running_sum(amounts[d], space.partial).all;
+      const uint64_t amount = block_running_sum(amounts[d], space.partial).all;
       if (chosen < 0 && target <= amount) chosen = d;
       if (chosen < 0) target -= amount;
     }

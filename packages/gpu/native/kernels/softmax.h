@@ -15,8 +15,8 @@ struct Softmax {
 KERNEL_OF(softmax, Softmax, 1024, 1) {
   SHARED(float, highs, WARP);
   SHARED(float, sums, WARP);
-  const Global<const float> x = args.x + long(block_index()) * args.width;
-  const Global<float> y = args.y + long(block_index()) * args.width;
+  const Global<const float> x = args.x + int64_t(block_index()) * args.width;
+  const Global<float> y = args.y + int64_t(block_index()) * args.width;
   float highest = -infinity(), sum = 0;
   for (int i = thread_index(); i < args.width; i += block_threads()) highest = largest(highest, x[i]);
   highest = block_max(highest, highs);

@@ -44,22 +44,22 @@ FUNCTION int count_from(Place low, SortedPart part, int least, int most) {
 
 // The sum over the first `count` places of a part: each counts 1, or sums of amounts are known.
 struct Counts {
-  FUNCTION unsigned long through(int count) const { return static_cast<unsigned long>(count); }
+  FUNCTION uint64_t through(int count) const { return static_cast<uint64_t>(count); }
 };
 struct Sums {
-  Global<const unsigned long> sums; // [count]
-  FUNCTION unsigned long through(int count) const { return count > 0 ? sums[count - 1] : 0; }
+  Global<const uint64_t> sums; // [count]
+  FUNCTION uint64_t through(int count) const { return count > 0 ? sums[count - 1] : 0; }
 };
 
 // The sum over the places of the row that are not below `low`.
 template <class Amounts>
-FUNCTION unsigned long sum_from(Place low, SortedPart part, Amounts amounts, Shared<unsigned long> partial) {
+FUNCTION uint64_t sum_from(Place low, SortedPart part, Amounts amounts, Shared<uint64_t> partial) {
   return block_running_sum(amounts.through(count_from(low, part, 0, part.count)), partial).all;
 }
 
 // The place among [least, most) of the parts, together `left.all` of them, at which their running sum reaches `target`.
 template <class Amounts>
-FUNCTION Place listed_with_sum(unsigned long target, SortedPart part, Amounts amounts, int least, int most, RunningSum left, SelectSpace space) {
+FUNCTION Place listed_with_sum(uint64_t target, SortedPart part, Amounts amounts, int least, int most, RunningSum left, SelectSpace space) {
   int to = int(left.before);
   for (int i = least; i < most; i++, to++) {
     space.places[to] = part.places[i];
@@ -72,7 +72,7 @@ FUNCTION Place listed_with_sum(unsigned long target, SortedPart part, Amounts am
 // The place at which the running sum over the row reaches `target`: from 1 to the sum over all. A bit of it per round, until few places
 // are left: they are listed.
 template <class Amounts>
-FUNCTION Place place_with_sum(unsigned long target, SortedPart part, Amounts amounts, SelectSpace space) {
+FUNCTION Place place_with_sum(uint64_t target, SortedPart part, Amounts amounts, SelectSpace space) {
   constexpr int index_bits = 20;
   Place found = 0;
   int least = 0, most = part.count; // own places above the one looked for, and with it
@@ -80,9 +80,9 @@ FUNCTION Place place_with_sum(unsigned long target, SortedPart part, Amounts amo
     if (bit == 31) found |= ~Place(0) >> 32 >> index_bits << index_bits; // the same in all places
     if (bit == 31) bit = index_bits - 1;
     if (bit % 4 == 3) { // at bit 3 at most 16 places are left
-      const RunningSum left = block_running_sum(static_cast<unsigned long>(most - least), space.partial);
+      const RunningSum left = block_running_sum(static_cast<uint64_t>(most - least), space.partial);
       if (left.all <= LIST) {
-        const unsigned long above = block_running_sum(amounts.through(least), space.partial).all;
+        const uint64_t above = block_running_sum(amounts.through(least), space.partial).all;
         return listed_with_sum(target - above, part, amounts, least, most, left, space);
       }
     }

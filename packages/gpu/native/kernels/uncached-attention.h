@@ -23,7 +23,7 @@ struct StepKeys {
   Global<const Byte> k, v; // of the sequence
   int kv_heads, kv_head, bytes;
 
-  FUNCTION long head(int key) const { return (long(key) * kv_heads + kv_head) * bytes; }
+  FUNCTION int64_t head(int key) const { return (int64_t(key) * kv_heads + kv_head) * bytes; }
 };
 
 // Whether each sequence with rows has a key, and as many keys as rows if rows have positions.
@@ -44,7 +44,7 @@ FUNCTION bool step_holds(ARGUMENTS const UncachedAttention& args, Shared<float> 
 }
 
 FUNCTION StepKeys step_keys(ARGUMENTS const UncachedAttention& args, int s, int kv_head) {
-  const long first = long(args.key_bounds[s]) * args.kv_heads * args.d;
+  const int64_t first = int64_t(args.key_bounds[s]) * args.kv_heads * args.d;
   return {as<const Byte>(args.k + first), as<const Byte>(args.v + first), args.kv_heads, kv_head, CacheF32::bytes(args.d)};
 }
 
@@ -57,7 +57,7 @@ KERNEL(uncached_attention, UncachedAttention) {
   const HeadTile tile = head_tile(block_index(), args.heads, args.kv_heads, args.d);
   const int s = sequence_of(tile.row, args.bounds, args.sequences, sums + 3 * ATTENTION_WARPS);
   const int length = args.key_bounds[s + 1] - args.key_bounds[s], position = length - args.bounds[s + 1] + tile.row;
-  const long at = (long(tile.row) * args.heads + tile.first) * args.d;
+  const int64_t at = (int64_t(tile.row) * args.heads + tile.first) * args.d;
   attend(step_keys(args, s, tile.kv_head), first_key(position, args.window), args.causal ? position + 1 : length, args.q + at, Whole{args.y + at}, tile.count,
          args.d, ScoreRule{args.scale, args.soft_cap}, parts);
 }

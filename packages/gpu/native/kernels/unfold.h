@@ -13,10 +13,10 @@ struct Unfold {
 };
 
 KERNEL(unfold, Unfold) {
-  const long first = (long(block_index()) * args.stride - args.padding) * args.channels, count = long(args.times) * args.channels;
-  const Global<float> y = args.y + long(block_index()) * args.depth;
+  const int64_t first = (int64_t(block_index()) * args.stride - args.padding) * args.channels, count = int64_t(args.times) * args.channels;
+  const Global<float> y = args.y + int64_t(block_index()) * args.depth;
   for (int k = thread_index(); k < args.depth; k += block_threads()) {
-    const long at = first + k;
+    const int64_t at = first + k;
     y[k] = at >= 0 && at < count ? float(args.x[at]) : 0.0f;
   }
 }

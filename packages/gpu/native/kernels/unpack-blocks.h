@@ -10,7 +10,7 @@ struct UnpackBlocks {
   Global<unsigned> low, high;       // of the first group; see Planes
   Global<unsigned char> subscales;
   Global<unsigned short> factors;
-  long count; // groups
+  int64_t count; // groups
 };
 
 template <class Format, int BITS>
@@ -22,7 +22,7 @@ FUNCTION unsigned word_of(Bytes block, int g, int word, int shift) {
 }
 
 template <class Format>
-FUNCTION void unpack_group(UnpackBlocks args, long at) {
+FUNCTION void unpack_group(UnpackBlocks args, int64_t at) {
   constexpr int OF_BLOCK = FileBlock<Format>::VALUES / GROUP, HIGH = Format::HIGH > 0 ? Format::HIGH : 1;
   const int g = int(at % OF_BLOCK);
   const Bytes block = args.file + at / OF_BLOCK * FileBlock<Format>::BYTES;
@@ -37,8 +37,8 @@ FUNCTION void unpack_group(UnpackBlocks args, long at) {
 
 template <class Format>
 FUNCTION void unpack_blocks(UnpackBlocks args) {
-  const long threads = long(grid_blocks()) * block_threads();
-  for (long at = long(block_index()) * block_threads() + thread_index(); at < args.count; at += threads)
+  const int64_t threads = int64_t(grid_blocks()) * block_threads();
+  for (int64_t at = int64_t(block_index()) * block_threads() + thread_index(); at < args.count; at += threads)
     unpack_group<Format>(args, at);
 }
 

@@ -13,12 +13,12 @@ struct WeightedSum {
 };
 
 KERNEL(weighted_sum, WeightedSum) {
-  const Global<const float> x = args.x + long(block_index()) * args.k * args.width;
-  const Global<const float> weights = args.weights + long(block_index()) * args.k;
-  const long row = long(block_index()) * args.width;
+  const Global<const float> x = args.x + int64_t(block_index()) * args.k * args.width;
+  const Global<const float> weights = args.weights + int64_t(block_index()) * args.k;
+  const int64_t row = int64_t(block_index()) * args.width;
   for (int i = thread_index(); i < args.width; i += block_threads()) {
     float sum = 0;
-    for (int j = 0; j < args.k; j++) sum += weights[j] * x[long(j) * args.width + i];
+    for (int j = 0; j < args.k; j++) sum += weights[j] * x[int64_t(j) * args.width + i];
     args.y[row + i] = args.residual ? args.residual[row + i] + sum : sum;
   }
 }

@@ -255,7 +255,7 @@ void uncached_attention_finds_bad_batches() {
 
 // The parts of an H100's launches: 132 processors, 4 blocks each and half a block per tile.
 void keys_are_shared_among_processors() {
-  const auto parts = [](long keys, long tiles) { return parts_of_keys(keys, tiles, 132 * 4 + tiles / 2); };
+  const auto parts = [](int64_t keys, int64_t tiles) { return parts_of_keys(keys, tiles, 132 * 4 + tiles / 2); };
   check(parts(1024, 8) == 16, "%ld parts of 1024 keys, 8 tiles", parts(1024, 8));
   check(parts(32768, 8) == 66, "%ld parts of 32768 keys, 8 tiles", parts(32768, 8));
   check(parts(32768, 2048) == 1 && parts(1, 1) == 1 && parts(0, 8) == 1, "parts without need, or without keys");

@@ -69,7 +69,7 @@ class Weight {
                               high_.global() + g * Format::HIGH,
                               subscales_.global() + g * Format::SUBSCALES,
                               factors_.global() + g / Format::SPAN * Format::FACTORS,
-                              long(count) * groups_};
+                              int64_t(count) * groups_};
       launch(*find_kernel(name_of("unpack")), 2, 64, &args, 1);
     }
   }

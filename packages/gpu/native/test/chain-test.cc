@@ -53,7 +53,7 @@ Rows advanced(Rows rows, int done) {
 
 void agrees(const char* name, const Rows& rows, int done, const std::vector<int>& fault, const Rows& want) {
   const int S = rows.count;
-  const Array<long> growing(std::vector<long>{S, 2 * S});
+  const Array<int64_t> growing(std::vector<int64_t>{S, 2 * S});
   const Array<int> stop_words(stops), faults(fault), tokens(rows.tokens), record(size_t(2 + S));
   for (uint64_t seed = 0; seed < 3; seed++) {
     const Array<int> inputs(rows.inputs), limits(rows.limits);

@@ -76,9 +76,9 @@ struct PartArrays {
 
   const int parts;
   const Array<Place> firsts;
-  const Array<unsigned long> totals;
+  const Array<uint64_t> totals;
   const Array<Place> places;
-  const Array<unsigned long> plain_sums, sums;
+  const Array<uint64_t> plain_sums, sums;
 };
 
 template <class F>

@@ -218,7 +218,7 @@ void permute_columns_agrees() {
     for (size_t i = 0; i < x.size(); i++) want.push_back(x[i / width * width + order[i % width]]);
     const Array<float> from(x), y(x.size());
     const Array<int> places(order);
-    launched("permute_columns", 2, 64, PermuteColumns{from.global(), places.global(), y.global(), long(x.size()), width},
+    launched("permute_columns", 2, 64, PermuteColumns{from.global(), places.global(), y.global(), int64_t(x.size()), width},
              [&] { equal("permute_columns", y.values(), want); });
   }
 }

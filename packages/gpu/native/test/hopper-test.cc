@@ -29,16 +29,16 @@ enum class Planted {
   different_instructions, different_operands, copy_under_way, products_under_way, unaligned_copy, copy_to_the_second_row, copy_too_far, barrier_begins_twice, no_barrier_there
 };
 
-unsigned long planted_operand(Planted fault, unsigned address) {
-  constexpr unsigned long stride = 0x3fffull << 32, swizzle = 3ull << 62;
-  const unsigned long right = operand_at(address);
+uint64_t planted_operand(Planted fault, unsigned address) {
+  constexpr uint64_t stride = 0x3fffull << 32, swizzle = 3ull << 62;
+  const uint64_t right = operand_at(address);
   switch (fault) {
-    case Planted::stride_of_512: return (right & ~stride) | (512ul >> 4) << 32;
+    case Planted::stride_of_512: return (right & ~stride) | (uint64_t(512) >> 4) << 32;
     case Planted::no_swizzle: return right & ~swizzle;
     case Planted::start_16_too_far: return right + 1;
     case Planted::start_128_too_far: return right + 8;
     case Planted::start_1024_too_far: return right + 64;
-    case Planted::base_offset: return right | 1ul << 49;
+    case Planted::base_offset: return right | uint64_t(1) << 49;
     default: return right;
   }
 }
@@ -82,7 +82,7 @@ void write_operands(const Shared<Uint4>& shared) {
 
 template <Planted fault>
 void issue(WarpgroupSums<rows>& sums, const Shared<Uint4>& shared) {
-  const unsigned long operand = planted_operand(fault, shared_address(shared));
+  const uint64_t operand = planted_operand(fault, shared_address(shared));
   if (fault != Planted::no_begin) products_begin();
   if (fault == Planted::different_instructions && warp() == 1) return products_commit();
   for (int k = 0; k < depth / 16; k++) multiply_bf16(sums, operand + 2 * k + (fault == Planted::different_operands ? warp() : 0), operand + 2 * k, k > 0);

@@ -59,7 +59,7 @@ void permute_columns_agrees() {
 
 // Indices of 33 bits are divided by 64-bit numbers.
 void columns_agree() {
-  const long wide = 3000000000, long_row = 5000000000;
+  const int64_t wide = 3000000000, long_row = 5000000000;
   check(column_of(wide + 5, 7, long_row) == (wide + 5) % 7, "column_of with 33 bits");
   check(column_of(wide + 5, wide, 2 * wide) == 5, "column_of in a wide row");
   check(column_of(wide, long_row, long_row) == wide, "column_of in one row");

@@ -120,7 +120,7 @@ class Product {
     values.insert(values.begin(), size_t(shift_), 0.0f);
     return values;
   }
-  long outputs() const { return long(shape_.rows) * shape_.columns; }
+  int64_t outputs() const { return int64_t(shape_.rows) * shape_.columns; }
   std::vector<Sum> definition(const std::function<double(int64_t)>& weight) const {
     std::vector<Sum> y;
     for (int t = 0; t < shape_.rows; t++)

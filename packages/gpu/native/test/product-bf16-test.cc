@@ -72,7 +72,7 @@ struct Problem {
   }
   ProductBf16 args(const Array<float>& y, int y_pitch, bool with_bias) const {
     return {x_rounded.global(), w_array.global(), with_bias ? bias_array.global() : Global<float>(), y.global(), shape.rows,
-            shape.columns, shape.depth, x_pitch, w_pitch, y_pitch, x_pitch / STEP, long(shape.rows) * y_pitch};
+            shape.columns, shape.depth, x_pitch, w_pitch, y_pitch, x_pitch / STEP, int64_t(shape.rows) * y_pitch};
   }
 };
 

@@ -63,7 +63,7 @@ void agrees(const char* name, const Case& given) {
   Array<float> y(nothing);
   const WarpgroupProduct args{map_of(x_array, rows, depth, given.pitch, Tile::rows), map_of(w_array, columns, depth, given.pitch, Tile::columns),
                               {x_array.global(), w_array.global(), given.bias ? bias_array.global() : Global<float>(), y.global(), rows, columns,
-                               depth, given.pitch, given.pitch, given.y_pitch, given.steps_of_part, long(rows) * given.y_pitch}};
+                               depth, given.pitch, given.pitch, given.y_pitch, given.steps_of_part, int64_t(rows) * given.y_pitch}};
   launched<2>(name, given.blocks, Tile::threads, args, [&] {
     const std::vector<float> got = y.values();
     for (int part = 0; part < parts; part++) {

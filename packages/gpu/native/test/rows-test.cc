@@ -41,7 +41,7 @@ void activation_agrees(const char* name, double absolute, double relative, const
   for (const int n : {0, 1, 33, 768}) {
     const Floats x = n == 0 ? Floats() : wide_numbers(n, 1, 10);
     const Array<float> from(x), to(x.size());
-    const OneInput args{from.global(), to.global(), long(x.size())};
+    const OneInput args{from.global(), to.global(), int64_t(x.size())};
     launched(name, 3, 64, args, [&] { close(name, to.values(), absolute, relative, [&](int64_t i) { return wanted(x[i]); }); });
   }
 }
@@ -58,7 +58,7 @@ void gated_agrees(const char* name, const F& wanted) {
   for (const int n : widths) {
     const Floats gate = wide_numbers(n, 1, 10), up = numbers(int64_t(gate.size()), 2);
     const Array<float> left(gate), right(up), y(gate.size());
-    const Gated args{left.global(), right.global(), y.global(), long(gate.size())};
+    const Gated args{left.global(), right.global(), y.global(), int64_t(gate.size())};
     launched(name, 3, 64, args,
              [&] { close(name, y.values(), 1e-6, 2e-6, [&](int64_t i) { return wanted(gate[i]) * up[i]; }); });
   }
@@ -77,11 +77,11 @@ void scale_and_log10_agree() {
   for (const int n : widths) {
     const Floats x = wide_numbers(n, 1, 10);
     const Array<float> from(x), to(x.size());
-    launched("scale", 3, 64, Scale{from.global(), to.global(), long(x.size()), 0.3f}, [&] {
+    launched("scale", 3, 64, Scale{from.global(), to.global(), int64_t(x.size()), 0.3f}, [&] {
       close("scale", to.values(), 0, 1e-7, [&](int64_t i) { return double(x[i]) * 0.3f; });
     });
     for (const float floor : {0.f, 1e-10f, 0.5f})
-      launched("log10_op", 3, 64, Log10{from.global(), to.global(), long(x.size()), floor}, [&] {
+      launched("log10_op", 3, 64, Log10{from.global(), to.global(), int64_t(x.size()), floor}, [&] {
         close("log10", to.values(), 1e-6, 1e-6, [&](int64_t i) { return isnan(x[i]) ? NAN : ::log10(fmax(x[i], floor)); });
       });
   }
@@ -97,7 +97,7 @@ Halves all_halves() {
 void recodes(const char* name, float (*value)(unsigned short), unsigned short (*rounded)(float)) {
   const Halves x = all_halves();
   const Array<unsigned short> from(x), to(x.size());
-  launched(name, 5, 64, Recode{from.global(), to.global(), long(x.size())}, [&] {
+  launched(name, 5, 64, Recode{from.global(), to.global(), int64_t(x.size())}, [&] {
     const Halves got = to.values();
     size_t wrong = 0;
     for (size_t i = 0; i < x.size(); i++) wrong += got[i] != rounded(value(x[i]));
@@ -109,7 +109,7 @@ void widens(const char* name, float (*value)(unsigned short)) {
   const Halves x = all_halves();
   const Array<unsigned short> from(x);
   const Array<float> to(x.size());
-  launched(name, 5, 64, Widen{from.global(), to.global(), long(x.size())},
+  launched(name, 5, 64, Widen{from.global(), to.global(), int64_t(x.size())},
            [&] { close(name, to.values(), 0, 0, [&](int64_t i) { return value(x[i]); }); });
 }
 
@@ -120,7 +120,7 @@ void narrows(const char* name, unsigned short (*rounded)(float)) {
   for (const float value : x) want.push_back(rounded(value));
   const Array<float> from(x);
   const Array<unsigned short> to(x.size());
-  launched(name, 3, 64, Narrow{from.global(), to.global(), long(x.size())}, [&] { equal(name, to.values(), want); });
+  launched(name, 3, 64, Narrow{from.global(), to.global(), int64_t(x.size())}, [&] { equal(name, to.values(), want); });
 }
 
 void casts_agree() {

@@ -44,6 +44,12 @@ for seed in ${*:-${QUERN_EMULATED_SEED:-$(date +%s)}}; do
 done
 [ $# -eq 0 ] || exit 0
 
+if grep -rnE '^([^/]|/[^/])*\blong\b' kernels dialect | grep -vE ':typedef |long long'; then
+  echo "FAIL kernels and their arguments take int64_t and uint64_t: long has 32 bits on Windows" >&2
+  exit 1
+fi
+echo "PASS kernels and their arguments have no long"
+
 clang=$(command -v clang++ || ls /usr/bin/clang++-* 2>/dev/null | tail -n 1)
 if [ -n "$clang" ]; then
   CLANG="$clang" node test/metal/check.mjs

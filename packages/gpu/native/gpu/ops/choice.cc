@@ -70,10 +70,10 @@ static void launch_sample(const OpCall& op, const Sample& args, int64_t rows) {
   const Place* const firsts = launch_first_places(op, args.x, rows, args.V);
   SampleParts split{args,
                     firsts,
-                    op.scratch<unsigned long>(at_a_time),
+                    op.scratch<uint64_t>(at_a_time),
                     op.scratch<Place>(sorted),
-                    op.scratch<unsigned long>(sorted),
-                    op.scratch<unsigned long>(sorted),
+                    op.scratch<uint64_t>(sorted),
+                    op.scratch<uint64_t>(sorted),
                     op.small(parts)};
   each_sorted(rows, parts, [&](int64_t first, int64_t count) {
     split.all.x = args.x + first * args.V, split.all.settings = args.settings + first * 4;

@@ -12,7 +12,7 @@ namespace gpu {
 
 // Tiles before the end of sequence s, with tiles that have no rows. end: of its rows.
 FUNCTION int tiles_to(const GroupAttention& args, int s, int end) {
-  return args.tile_per_row ? end : int(long(end) * args.group / PACKED) + s + 1;
+  return args.tile_per_row ? end : int(int64_t(end) * args.group / PACKED) + s + 1;
 }
 struct TilesBefore {
   const GroupAttention& args;
@@ -44,7 +44,7 @@ FUNCTION KeyRange keys_of_row(const Attention& args, PackedTile tile, int row) {
 
 // A lane's rows of a tile are lane / 4 and 8 more. Where there is none: the last row, which sees no keys.
 struct LaneRows {
-  long head[2]; // row · heads + head
+  int64_t head[2]; // row · heads + head
   KeyRange sees[2];
   float scale[2];
 };
@@ -53,7 +53,7 @@ FUNCTION LaneRows lane_rows(const Attention& args, PackedTile tile, int group, i
   LaneRows rows;
   UNROLL for (int r = 0; r < 2; r++) {
     const int m = lane() / 4 + r * 8, at = tile.first + (m < tile.count ? m : tile.count - 1), row = at / group;
-    rows.head[r] = long(tile.row + row) * args.heads + kv_head * group + at - row * group;
+    rows.head[r] = int64_t(tile.row + row) * args.heads + kv_head * group + at - row * group;
     rows.sees[r] = m < tile.count ? keys_of_row(args, tile, row) : KeyRange{0, 0};
     rows.sees[r].end = rows.sees[r].end < range.end ? rows.sees[r].end : range.end;
     rows.scale[r] = args.scale;
@@ -223,7 +223,7 @@ struct ChunkSource {
   // Begins the copies of 16 keys; those from `end` on are the last one again. The scales of lane's key and value.
   FUNCTION float copy(int start, int turn) const {
     const int key = start + lane() % CHUNK_KEYS, slot = keys.slot(key < end ? key : end - 1);
-    const long step = long(keys.kv_heads) * keys.bytes, first = long(keys.kv_head) * keys.bytes;
+    const int64_t step = int64_t(keys.kv_heads) * keys.bytes, first = int64_t(keys.kv_head) * keys.bytes;
     Chunk::copy(chunks + turn * Chunk::units, keys.k + first, keys.v + first, slot, step, d);
     return Kind::scale((lane() < CHUNK_KEYS ? keys.k : keys.v) + (slot * step + first), d);
   }
@@ -264,7 +264,7 @@ FUNCTION void attend_chunks(GroupSeen<ELEMENTS>& seen, const ChunkSource<Chunk, 
 }
 
 // Where a row's result goes: y, or its part.
-FUNCTION void put_result(const Attention& args, long head, int part, int element, float sum, float highest, float total) {
+FUNCTION void put_result(const Attention& args, int64_t head, int part, int element, float sum, float highest, float total) {
   if (args.parts == 1) args.y[head * args.d + element] = sum / total;
   else Part{args.partial + (head * args.parts + part) * (args.d + 2), 0}.put(0, args.d, element, sum, highest, total);
 }
@@ -316,7 +316,7 @@ FUNCTION void attend_packed(const Attention& args, PackedTile tile, int group, i
   LaneRows rows = lane_rows(args, tile, group, kv_head, range);
   const LaneQueries<ELEMENTS, Chunk> queries = load_queries<ELEMENTS, Chunk>(args, rows);
 
-  const Global<const int> table = args.table + long(tile.sequence) * args.table_width;
+  const Global<const int> table = args.table + int64_t(tile.sequence) * args.table_width;
   const int block = range.first / args.block_size, blocks = (range.end + args.block_size - 1) / args.block_size - block;
   if (!blocks_exist(table + block, blocks, args.blocks, sums)) return flag_batch(args);
   const CachedKeys<Kind> keys = {args.k, args.v, table, args.block_size, args.kv_heads, kv_head, Kind::bytes(args.d)};

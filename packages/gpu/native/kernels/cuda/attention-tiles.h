@@ -74,9 +74,9 @@ FUNCTION void attend_rows(const typename Source::Args& args, QueryTile tile, Sha
   constexpr int PART = TILE_KEYS * EIGHTS;
   const KeyRange range = tile.keys;
   const int d = args.d, s = tile.sequence, length = Source::length(args, s), head = block_index() % args.heads;
-  const auto keys = Source::keys(args, s, int(long(head) * args.kv_heads / args.heads));
+  const auto keys = Source::keys(args, s, int(int64_t(head) * args.kv_heads / args.heads));
   const int step = args.heads * d;
-  const long mine = (long(tile.row + warp() * 16) * args.heads + head) * d;
+  const int64_t mine = (int64_t(tile.row + warp() * 16) * args.heads + head) * d;
   const int rows = tile.rows - warp() * 16, position = length - args.bounds[s + 1] + tile.row + warp() * 16 + lane() / 4;
 
   const auto place_of = [](int part, int at) { return (part - KEPT) * Has::part + (warp() * STEPS + at) * WARP + lane(); }; // in `spare`
@@ -97,7 +97,7 @@ FUNCTION void attend_rows(const typename Source::Args& args, QueryTile tile, Sha
     for (int item = thread_index(); item < TILE_KEYS * EIGHTS; item += block_threads()) {
       const int key = item / EIGHTS, eight = item % EIGHTS, place = key_place<EIGHTS>(key, eight);
       const bool inside = start + key < range.end && eight * 8 < d;
-      const long at = keys.head(inside ? start + key : range.first);
+      const int64_t at = keys.head(inside ? start + key : range.first);
       Eight k = inside ? Kind::eight(keys.k + at, eight * 8) : Eight{}, v = inside ? Kind::eight(keys.v + at, eight * 8) : Eight{};
       UNROLL for (int p = 0; p < KEY_PARTS; p++) {
         ks[p * PART + place] = p == KEY_PARTS - 1 ? take_part<true>(k) : take_part<false>(k);

@@ -12,9 +12,9 @@ FUNCTION void bf16_rows(const Bf16Rows<Matrix>& args) {
   const bool wide = RowEight<Matrix>::loads_wide(args.matrix, args.depth);
   for (int k = thread_index() * 8; k < args.pitch; k += block_threads() * 8) {
     RowEight<Matrix> stored;
-    stored.load(args.matrix, (long(args.first) + row) * args.depth + k, wide, args.depth - k);
+    stored.load(args.matrix, (int64_t(args.first) + row) * args.depth + k, wide, args.depth - k);
     Eight eight = k < args.depth ? stored.values(k) : Eight{};
-    as<Uint4>(args.values + (long(row) * args.pitch + k))[0] = take_part<true>(eight);
+    as<Uint4>(args.values + (int64_t(row) * args.pitch + k))[0] = take_part<true>(eight);
   }
 }
 

@@ -67,10 +67,10 @@ struct HalfChunk {
   static FUNCTION int element_of_sum(int tile, int column) { return tile * 8 + column; }
   static FUNCTION int element_of_unit(int unit) { return (unit % row ^ unit / row % 8) * 8; }
 
-  static FUNCTION void copy(Shared<Unit> to, Global<const Byte> k, Global<const Byte> v, int slot, long step, int d) {
+  static FUNCTION void copy(Shared<Unit> to, Global<const Byte> k, Global<const Byte> v, int slot, int64_t step, int d) {
     UNROLL for (int i = 0; i < CHUNK_KEYS * eights / WARP; i++) {
       const int item = i * WARP + lane(), key = item / eights, eight = item % eights;
-      const long at = shuffle_int(slot, key) * step + eight * 16;
+      const int64_t at = shuffle_int(slot, key) * step + eight * 16;
       if (eight * 8 >= d) continue;
       copy_async(to + place(key, eight), as<const Uint4>(k + at));
       copy_async(to + (values + place(key, eight)), as<const Uint4>(v + at));
@@ -113,10 +113,10 @@ struct ByteChunk {
   static FUNCTION int element_of_sum(int tile, int column) { return tile / 4 * 32 + column * 4 + tile % 4; }
   static FUNCTION int element_of_unit(int unit) { return unit % row * 4; }
 
-  static FUNCTION void copy(Shared<Unit> to, Global<const Byte> k, Global<const Byte> v, int slot, long step, int d) {
+  static FUNCTION void copy(Shared<Unit> to, Global<const Byte> k, Global<const Byte> v, int slot, int64_t step, int d) {
     UNROLL for (int i = 0; i < CHUNK_KEYS * words / WARP; i++) {
       const int item = i * WARP + lane(), key = item / words, word = item % words;
-      const long at = shuffle_int(slot, key) * step + word * 4;
+      const int64_t at = shuffle_int(slot, key) * step + word * 4;
       if (word * 4 >= d) continue;
       copy_async(to + (key * row + word), as<const unsigned>(k + at));
       copy_async(to + (values + key * row + word), as<const unsigned>(v + at));

@@ -30,8 +30,8 @@ struct LaneBits {
   // at: in 8 values.
   FUNCTION void load(Planes planes, int at) {
     constexpr int low_words = COUNT * LOW / 32, high_words = COUNT * HIGH / 32;
-    low = load_words<low_words>(planes.low + long(at / (COUNT / 8)) * low_words);
-    high = load_words<high_words>(planes.high + long(at / (COUNT / 8)) * high_words);
+    low = load_words<low_words>(planes.low + int64_t(at / (COUNT / 8)) * low_words);
+    high = load_words<high_words>(planes.high + int64_t(at / (COUNT / 8)) * high_words);
   }
   FUNCTION EightBytes bytes(int eight) const {
     EightBytes bytes = low_bytes(eight);

@@ -125,7 +125,7 @@ FUNCTION void write_sums(Shared<float> merged, const RowLinear<Weights>& args) {
   const BlockShare block = share_of_block<DOWN>(args);
   const FewMatrix<Weights>& matrix = args.matrices[block.matrix];
   const int pitch = args.pitch ? args.pitch : matrix.columns, count = (args.gated ? Has::across / 2 : Has::across) * Has::sums;
-  const Global<float> y = matrix.y + long(block.part) * args.rows * pitch;
+  const Global<float> y = matrix.y + int64_t(block.part) * args.rows * pitch;
   for (int at = warp(); at < count; at += Has::across * Has::ways) {
     const int i = at % Has::sums, m = i / 4 / ROW_EIGHTS, n = at / Has::sums * ROW_EIGHTS + i / 4 % ROW_EIGHTS;
     const int row = row_of_tiles(args.experts, args.rows, (block.tile + m) * 16 + i % 4 / 2 * 8 + lane() / 4), to = block.column + n * 8 + lane() % 4 * 2 + i % 2;
@@ -133,7 +133,7 @@ FUNCTION void write_sums(Shared<float> merged, const RowLinear<Weights>& args) {
     float sum = merged[at * WARP + lane()];
     if (args.gated) sum = silu_of(sum) * merged[(at + count) * WARP + lane()];
     else if (matrix.bias) sum += matrix.bias[to];
-    y[long(row) * pitch + to] = sum;
+    y[int64_t(row) * pitch + to] = sum;
   }
 }
 

@@ -100,7 +100,7 @@ FUNCTION void linear_tile(Shared<Uint4> xs, Shared<Uint4> ws, const TileLinear<W
         UNROLL for (int i = 0; i < 2; i++) {
           const int to = column + warp_column + n * 8 + lane() % 4 * 2 + i;
           const float sum = sums[m][n].values[half * 2 + i];
-          if (at >= 0 && to < columns) args.of.y[long(at) * columns + to] = args.of.bias ? sum + args.of.bias[to] : sum;
+          if (at >= 0 && to < columns) args.of.y[int64_t(at) * columns + to] = args.of.bias ? sum + args.of.bias[to] : sum;
         }
     }
 }

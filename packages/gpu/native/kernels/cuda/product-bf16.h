@@ -40,7 +40,7 @@ struct StepCopies {
 
   FUNCTION void begin(Global<const unsigned short> matrix, int pitch, int row, int end, int k, int end_of_k) {
     const int mine = thread_index() / STEP_EIGHTS, at = k + thread_index() % STEP_EIGHTS * 8;
-    from = as<const Uint4>(matrix + ((long(row) + mine) * pitch + at));
+    from = as<const Uint4>(matrix + ((int64_t(row) + mine) * pitch + at));
     stride = BETWEEN * (pitch / 8);
     rows = end - row - mine, eights = (end_of_k - at + 7) / 8;
   }
@@ -48,7 +48,7 @@ struct StepCopies {
     const Shared<Uint4> to = stage + place_in_step(thread_index() / STEP_EIGHTS, thread_index() % STEP_EIGHTS);
     UNROLL for (int j = 0; j < HALF; j++) {
       const int i = half * HALF + j;
-      copy_or_zero(to + i * BETWEEN * STEP_EIGHTS, from + long(stride) * i, i * BETWEEN < rows && eights > 0);
+      copy_or_zero(to + i * BETWEEN * STEP_EIGHTS, from + int64_t(stride) * i, i * BETWEEN < rows && eights > 0);
     }
     if (half == 1) from = from + STEP_EIGHTS, eights -= STEP_EIGHTS;
   }
@@ -100,8 +100,8 @@ template <class Tile>
 FUNCTION void store_whole_row(Global<float> y, const TileSums<Tile>& sums, int m, int half) {
   UNROLL for (int n = 0; n < Tile::across; n++) {
     const Sums16x8& of = sums.of[m][n];
-    as<unsigned long>(y + n * 8)[0] =
-        to_bits(of.values[2 * half]) | static_cast<unsigned long>(to_bits(of.values[2 * half + 1])) << 32;
+    as<uint64_t>(y + n * 8)[0] =
+        to_bits(of.values[2 * half]) | static_cast<uint64_t>(to_bits(of.values[2 * half + 1])) << 32;
   }
 }
 // Its first `columns` places.
@@ -118,13 +118,13 @@ FUNCTION void store_tile(const ProductBf16& args, TileSums<Tile>& sums, BlockOfP
   const int column = block.column + warp() / Tile::warps_down * Tile::across * 8 + lane() % 4 * 2;
   const bool pairs = args.y_pitch % 2 == 0 && args.part_pitch % 2 == 0 && aligned(args.y);
   const bool whole = pairs && block.column + Tile::columns <= args.columns;
-  const Global<float> y = args.y + (block.part * args.part_pitch + long(row) * args.y_pitch + column);
+  const Global<float> y = args.y + (block.part * args.part_pitch + int64_t(row) * args.y_pitch + column);
   if (args.bias) add_bias<Tile>(sums, args.bias + column, args.columns - column);
   UNROLL for (int m = 0; m < Tile::down; m++)
     UNROLL for (int half = 0; half < 2; half++) {
       const int below = m * 16 + half * 8;
       if (row + below >= args.rows) continue;
-      const Global<float> to = y + long(args.y_pitch) * below;
+      const Global<float> to = y + int64_t(args.y_pitch) * below;
       if (whole) store_whole_row<Tile>(to, sums, m, half);
       else store_part_of_row<Tile>(to, sums, m, half, args.columns - column);
     }
@@ -194,8 +194,8 @@ FUNCTION Float4 four_sums(Global<const float> sums, int columns) {
 
 // A thread per four columns.
 KERNEL(product_parts, ProductParts) {
-  const long count = long(args.rows) * args.fours, threads = long(grid_blocks()) * block_threads();
-  for (long i = long(block_index()) * block_threads() + thread_index(); i < count; i += threads) {
+  const int64_t count = int64_t(args.rows) * args.fours, threads = int64_t(grid_blocks()) * block_threads();
+  for (int64_t i = int64_t(block_index()) * block_threads() + thread_index(); i < count; i += threads) {
     const int row = int(i / args.fours), column = int(i % args.fours) * 4;
     float total[4] = {};
     for (int p = 0; p < args.parts; p++) {
@@ -204,7 +204,7 @@ KERNEL(product_parts, ProductParts) {
     }
     UNROLL for (int j = 0; j < 4; j++)
       if (column + j < args.columns)
-        args.y[long(row) * args.y_pitch + column + j] = args.bias ? total[j] + args.bias[column + j] : total[j];
+        args.y[int64_t(row) * args.y_pitch + column + j] = args.bias ? total[j] + args.bias[column + j] : total[j];
   }
 }
 

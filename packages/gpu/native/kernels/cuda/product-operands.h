@@ -24,7 +24,7 @@ struct ProductBf16 {
   int rows, columns, depth;       // depth: a multiple of 8
   int x_pitch, w_pitch, y_pitch;  // the first two: multiples of 8
   int steps_of_part;              // k is split: sums of this many steps each
-  long part_pitch;                // floats from a part of y to the next
+  int64_t part_pitch;             // floats from a part of y to the next
 };
 
 // A block's outputs and how its warps share them. BLOCKS: that must fit on a processor.

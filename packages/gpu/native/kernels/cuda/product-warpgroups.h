@@ -72,8 +72,8 @@ FUNCTION void multiply_tile(WarpgroupSums<Tile::columns>& sums, const Ring<Tile>
   int before = 0; // stage
   for (int step = 0; step < steps; step++) {
     wait_for_phase(ring.filled + turn.stage, turn.parity);
-    const unsigned long x = operand_at(shared_address(ring.x(turn.stage) + row * STEP_EIGHTS));
-    const unsigned long w = operand_at(shared_address(ring.w(turn.stage)));
+    const uint64_t x = operand_at(shared_address(ring.x(turn.stage) + row * STEP_EIGHTS));
+    const uint64_t w = operand_at(shared_address(ring.w(turn.stage)));
     keep_order(sums);
     products_begin();
     UNROLL for (int k = 0; k < STEP / 16; k++) multiply_bf16(sums, x + 2 * k, w + 2 * k, step > 0 || k > 0);
@@ -103,7 +103,7 @@ template <int COLUMNS>
 FUNCTION void store_whole_row(Global<float> y, const WarpgroupSums<COLUMNS>& sums, int half) {
   UNROLL for (int n = 0; n < COLUMNS / 8; n++) {
     const unsigned first = to_bits(sums.values[n * 4 + half * 2]), second = to_bits(sums.values[n * 4 + half * 2 + 1]);
-    as<unsigned long>(y + n * 8)[0] = first | static_cast<unsigned long>(second) << 32;
+    as<uint64_t>(y + n * 8)[0] = first | static_cast<uint64_t>(second) << 32;
   }
 }
 // Its first `columns` places.
@@ -119,12 +119,12 @@ FUNCTION void store_sums(const ProductBf16& of, WarpgroupSums<Tile::columns>& su
   const int row = tile.row + (warp() - WARPGROUP / WARP) * 16 + lane() / 4, column = tile.column + lane() % 4 * 2;
   const bool pairs = of.y_pitch % 2 == 0 && of.part_pitch % 2 == 0 && aligned(of.y);
   const bool whole = pairs && tile.column + Tile::columns <= of.columns;
-  const Global<float> y = of.y + (tile.part * of.part_pitch + long(row) * of.y_pitch + column);
+  const Global<float> y = of.y + (tile.part * of.part_pitch + int64_t(row) * of.y_pitch + column);
   if (of.bias) add_bias(sums, of.bias + column, of.columns - column);
   UNROLL for (int half = 0; half < 2; half++) {
     if (row + half * 8 >= of.rows) continue;
-    if (whole) store_whole_row(y + long(half) * 8 * of.y_pitch, sums, half);
-    else store_part_of_row(y + long(half) * 8 * of.y_pitch, sums, half, of.columns - column);
+    if (whole) store_whole_row(y + int64_t(half) * 8 * of.y_pitch, sums, half);
+    else store_part_of_row(y + int64_t(half) * 8 * of.y_pitch, sums, half, of.columns - column);
   }
 }
 

@@ -66,7 +66,7 @@ KERNEL(row_fragments, RowFragments) {
     TwoWords of_row[2] = {}; // of row, and of the row 8 below
     UNROLL for (int half = 0; half < 2; half++) {
       const int of_y = row_of_tiles(args.experts, args.rows, row + half * 8);
-      if (of_y >= 0 && k < args.depth) of_row[half] = rounded_four(args.x + (long(args.experts.rows ? of_y / args.experts.chosen : of_y) * args.depth + k), wide);
+      if (of_y >= 0 && k < args.depth) of_row[half] = rounded_four(args.x + (int64_t(args.experts.rows ? of_y / args.experts.chosen : of_y) * args.depth + k), wide);
     }
     args.to[i] = Uint4{of_row[0].words[0], of_row[1].words[0], of_row[0].words[1], of_row[1].words[1]};
   }
@@ -101,14 +101,14 @@ struct RowSums {
 };
 
 FUNCTION float sum_of_parts(ARGUMENTS const RowSums& args, int at) {
-  const long apart = long(args.rows) * args.pitch;
+  const int64_t apart = int64_t(args.rows) * args.pitch;
   float sum = args.parts[at];
   for (int part = 1; part < args.count; part++) sum += args.parts[part * apart + at];
   return sum;
 }
 
 FUNCTION void put_row_sum(SummedColumns of, int row, int column, float sum) {
-  of.y[long(row) * of.columns + column] = of.bias ? sum + of.bias[column] : sum;
+  of.y[int64_t(row) * of.columns + column] = of.bias ? sum + of.bias[column] : sum;
 }
 
 KERNEL(row_sums, RowSums) {

@@ -42,7 +42,7 @@ struct TileRows {
   FUNCTION void load(int k) {
     const int at = k + thread_index() % EIGHTS * 8;
     UNROLL for (int i = 0; i < LOADS; i++)
-      eights[i].load(matrix, long(rows[i]) * depth + at, wide, rows[i] < 0 ? 0 : depth - at);
+      eights[i].load(matrix, int64_t(rows[i]) * depth + at, wide, rows[i] < 0 ? 0 : depth - at);
   }
   FUNCTION void store(Shared<Uint4> parts) const {
     const int eight = thread_index() % EIGHTS;

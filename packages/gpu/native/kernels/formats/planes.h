@@ -41,7 +41,7 @@ FUNCTION Words<COUNT> load_words(Global<const unsigned> from) {
       UNROLL for (int j = 0; j < 4; j++) words.values[(4 * i + j) % (COUNT + 1)] = four[j]; // %: COUNT may be 1 or 2
     }
   else if (COUNT == 2) {
-    const unsigned long two = as<const unsigned long>(from)[0];
+    const uint64_t two = as<const uint64_t>(from)[0];
     words.values[0] = unsigned(two);
     words.values[COUNT / 2] = unsigned(two >> 32);
   } else words.values[0] = from[0];
@@ -64,9 +64,9 @@ struct Scales {
 
 // Of group `at`.
 template <class Format>
-FUNCTION Scales scales_of(Planes planes, long at) {
+FUNCTION Scales scales_of(Planes planes, int64_t at) {
   Scales scales = {0, 0};
-  const long factor = at / Format::SPAN;
+  const int64_t factor = at / Format::SPAN;
   if (Format::FACTORS == 2) scales.factors = as<const unsigned>(planes.factors)[factor];
   else scales.factors = planes.factors[factor];
   if (Format::SUBSCALES == 1) scales.subscales = planes.subscales[at];
@@ -76,7 +76,7 @@ FUNCTION Scales scales_of(Planes planes, long at) {
 
 // Group `at` of the weight: row · groups + group of the row.
 template <class Format>
-FUNCTION Group<Format> load_group(Planes planes, long at) {
+FUNCTION Group<Format> load_group(Planes planes, int64_t at) {
   Group<Format> group;
   group.low = load_words<Format::LOW>(planes.low + at * Format::LOW);
   group.high = load_words<Format::HIGH>(planes.high + at * Format::HIGH);
@@ -135,16 +135,16 @@ FUNCTION float value_of(const Group<Format> group, int i) {
 
 // The word that has BITS bits each of values at .. at + 7 of a plane; at: a multiple of 8.
 template <int BITS>
-FUNCTION unsigned long word_of_eight(Global<const unsigned> plane, long at) {
-  return BITS == 8 ? as<const unsigned long>(plane)[at / 8] : plane[at * BITS / 32];
+FUNCTION uint64_t word_of_eight(Global<const unsigned> plane, int64_t at) {
+  return BITS == 8 ? as<const uint64_t>(plane)[at / 8] : plane[at * BITS / 32];
 }
 // These bits, the first value's lowest; at: in the row or in the group.
 template <int BITS>
-FUNCTION unsigned long bits_of_eight(unsigned long word, int at) { return BITS < 4 ? word >> at * BITS % 32 : word; }
+FUNCTION uint64_t bits_of_eight(uint64_t word, int at) { return BITS < 4 ? word >> at * BITS % 32 : word; }
 
 // Eight neighbouring values as stored.
 struct StoredEight {
-  unsigned long low, high;
+  uint64_t low, high;
   Scales scales;
 };
 
@@ -152,15 +152,15 @@ struct StoredEight {
 template <class Format>
 struct Blocks {
   Planes planes;
-  FUNCTION float at(long i) const {
+  FUNCTION float at(int64_t i) const {
     constexpr int LOW = Format::LOW, HIGH = Format::HIGH;
-    const long low = i * LOW, high = i * HIGH;
+    const int64_t low = i * LOW, high = i * HIGH;
     unsigned bits = planes.low[low / 32] >> low % 32 & ((1u << LOW) - 1);
     if (HIGH > 0) bits |= (planes.high[high / 32] >> high % 32 & ((1u << HIGH) - 1)) << LOW;
     return value(bits, scales_of<Format>(planes, i / GROUP), int(i % GROUP));
   }
   // Values i to i + 7; i: a multiple of 8.
-  FUNCTION StoredEight stored(long i) const {
+  FUNCTION StoredEight stored(int64_t i) const {
     constexpr int HIGH = Format::HIGH > 0 ? Format::HIGH : 1;
     return {word_of_eight<Format::LOW>(planes.low, i), Format::HIGH > 0 ? word_of_eight<HIGH>(planes.high, i) : 0,
             scales_of<Format>(planes, i / GROUP)};
@@ -168,7 +168,7 @@ struct Blocks {
   // They begin at place `at` of a group.
   static FUNCTION Eight decoded(StoredEight stored, int at) {
     constexpr int LOW = Format::LOW, HIGH = Format::HIGH > 0 ? Format::HIGH : 1;
-    const unsigned long low = bits_of_eight<LOW>(stored.low, at), high = bits_of_eight<HIGH>(stored.high, at);
+    const uint64_t low = bits_of_eight<LOW>(stored.low, at), high = bits_of_eight<HIGH>(stored.high, at);
     Eight eight;
     UNROLL for (int j = 0; j < 8; j++) {
       const unsigned bits = unsigned(low >> j * LOW) & ((1u << LOW) - 1), more = unsigned(high >> j * HIGH) & ((1u << HIGH) - 1);

@@ -34,7 +34,7 @@ FUNCTION void put_heads(Shared<float> to, Shared<float> scales, Keys keys, Globa
   for (int i = thread_index(); i < Has::keys * EIGHTS; i += block_threads()) {
     const int key = i / EIGHTS, eight = i % EIGHTS;
     const bool inside = start + key < range.end && eight * 8 < d;
-    const long at = keys.head(start + key < range.end ? start + key : range.first);
+    const int64_t at = keys.head(start + key < range.end ? start + key : range.first);
     Eight values = {};
     if (inside) values = Kind::eight(cache + at, eight * 8);
     UNROLL for (int j = 0; j < 8; j++) to[key * Has::pitch + eight * 8 + j] = values.values[j];
@@ -112,8 +112,8 @@ template <int EIGHTS, class Source>
 FUNCTION void attend_floats(ARGUMENTS const typename Source::Args& args, QueryTile tile, Shared<float> shared) {
   using Has = FloatAttention<EIGHTS>;
   const int d = args.d, s = tile.sequence, length = Source::length(args, s), head = block_index() % args.heads, step = args.heads * d;
-  const auto keys = Source::keys(args, s, int(long(head) * args.kv_heads / args.heads));
-  const long mine = (long(tile.row) * args.heads + head) * d;
+  const auto keys = Source::keys(args, s, int(int64_t(head) * args.kv_heads / args.heads));
+  const int64_t mine = (int64_t(tile.row) * args.heads + head) * d;
   const Shared<float> heads = shared, scores = shared + (Has::scores + warp() * 8 * Has::score_pitch),
                       diagonal = shared + (Has::diagonals + warp() * 64), scales = shared + Has::scales;
   const int row = lane() / 4, first = lane() % 4 * 8; // of the lane: a row of the simdgroup, and its first key of a tile

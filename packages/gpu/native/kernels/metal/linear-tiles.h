@@ -49,7 +49,7 @@ struct FloatRows {
   FUNCTION void load(int k) {
     const int at = k + thread_index() % Has::eights * 8;
     UNROLL for (int i = 0; i < LOADS; i++)
-      eights[i].load(matrix, long(rows[i]) * depth + at, wide, rows[i] < 0 ? 0 : depth - at);
+      eights[i].load(matrix, int64_t(rows[i]) * depth + at, wide, rows[i] < 0 ? 0 : depth - at);
   }
   FUNCTION void store(Shared<float> floats) const {
     const int at = thread_index() % Has::eights * 8;
@@ -137,7 +137,7 @@ FUNCTION void float_tile(Shared<float> shared, ARGUMENTS const TileLinear<Weight
     const int of_y = row_of_y(args, row + i / Has::columns), to = column + i % Has::columns;
     if (of_y < 0 || to >= columns) continue;
     const float sum = shared[i / Has::columns * Has::out_pitch + i % Has::columns];
-    args.of.y[long(of_y) * columns + to] = args.of.bias ? sum + args.of.bias[to] : sum;
+    args.of.y[int64_t(of_y) * columns + to] = args.of.bias ? sum + args.of.bias[to] : sum;
   }
 }
 

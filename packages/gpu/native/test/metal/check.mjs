@@ -28,7 +28,7 @@ const rules = [
   ['references have an address space', { test: barePlace }],
   [
     'pointers have an address space',
-    /(?<=[(,;{]\s*)(?:const )?(?:bool|char|short|int|long|unsigned|float|half|[A-Z]\w+)\*/,
+    /(?<=[(,;{]\s*)(?:const )?(?:bool|char|short|int|long|unsigned|u?int64_t|float|half|[A-Z]\w+)\*/,
   ],
   ['no pointers to functions', /\(\s*\*\s*\w*\s*\)\s*\(/],
   ['no lambdas', /\[[&=]?\]\s*(?:\(|\{)/],
