@@ -10,21 +10,46 @@ if(NOT CMAKE_JS_INC)
 endif()
 find_package(Threads REQUIRED)
 
+# Files of the system: quern/unix, quern/windows.
+set(QUERN_SYSTEM unix)
+if(WIN32)
+  set(QUERN_SYSTEM windows)
+endif()
+
 # Most of a short file's compilation is headers. A clean build of a small backend with all plain ops takes about 13 s of processor time;
 # backend-cpu, with its kernels per instruction set, 220 s without unity, 150 with.
 option(QUERN_UNITY "Compile 12 source files as one; OFF is faster while one file changes" ON)
 
+# Windows: the addon takes Node-API from the program that loads it (quern/windows/delay-load.cc). Only lld loads with a delay here.
+function(quern_take_node_api name)
+  execute_process(COMMAND node -p "require('node-api-headers').def_paths.node_api_def" WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} OUTPUT_VARIABLE EXPORTS OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  find_program(LLD_LINK NAMES lld-link lld-link-19 REQUIRED)
+  set(IMPORTS ${CMAKE_CURRENT_BINARY_DIR}/libnode.a)
+  execute_process(COMMAND ${LLD_LINK} /lib /def:${EXPORTS} /machine:x64 /out:${IMPORTS} COMMAND_ERROR_IS_FATAL ANY)
+  target_link_libraries(${name} PRIVATE ${IMPORTS} delayimp)
+  target_link_options(${name} PRIVATE -Wl,--delayload=node.exe)
+endfunction()
+
 function(quern_addon name)
-  file(GLOB SOURCES CONFIGURE_DEPENDS ${QUERN_NATIVE}/quern/*.cc)
+  file(GLOB SOURCES CONFIGURE_DEPENDS ${QUERN_NATIVE}/quern/*.cc ${QUERN_NATIVE}/quern/${QUERN_SYSTEM}/*.cc)
   file(GLOB ADDON CONFIGURE_DEPENDS ${QUERN_NATIVE}/quern/addon/*.cc)
-  add_library(${name} MODULE ${ARGN} ${SOURCES} ${ADDON} ${CMAKE_JS_SRC})
+  add_library(${name} MODULE ${ARGN} ${SOURCES} ${ADDON})
   set_target_properties(${name} PROPERTIES PREFIX "" SUFFIX ".node" UNITY_BUILD ${QUERN_UNITY} UNITY_BUILD_BATCH_SIZE 12)
   target_compile_features(${name} PRIVATE cxx_std_20)
   # A terminating worker accepts no exceptions: without SWALLOW an exception would end the process.
   target_compile_definitions(${name} PRIVATE NAPI_VERSION=8 NAPI_CPP_EXCEPTIONS NODE_ADDON_API_DISABLE_DEPRECATED NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS)
   target_include_directories(${name} SYSTEM PRIVATE ${CMAKE_JS_INC})
   target_include_directories(${name} PRIVATE ${QUERN_NATIVE})
-  target_link_libraries(${name} PRIVATE ${CMAKE_JS_LIB} Threads::Threads)
+  target_link_libraries(${name} PRIVATE Threads::Threads)
+  if(WIN32)
+    set(WITH_WINDOWS_HEADERS ${ARGN} ${SOURCES})
+    list(FILTER WITH_WINDOWS_HEADERS INCLUDE REGEX "/windows/")
+    set_source_files_properties(${WITH_WINDOWS_HEADERS} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON) # macros of those headers
+    quern_take_node_api(${name}) # in place of cmake-js's source and library
+  else()
+    target_sources(${name} PRIVATE ${CMAKE_JS_SRC})
+    target_link_libraries(${name} PRIVATE ${CMAKE_JS_LIB})
+  endif()
   if(NOT APPLE AND NOT WIN32)
     target_link_options(${name} PRIVATE -Wl,-z,nodelete) # an ending worker unloads its addons, but the SIGBUS handler stays installed
   endif()

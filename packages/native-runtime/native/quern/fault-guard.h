@@ -1,5 +1,5 @@
-// Unreadable pages of mapped files: the file was truncated, or the disk failed. The system then sends SIGBUS, which would
-// end the process.
+// Unreadable pages of mapped files: the file was truncated, or the disk or the network failed. The system then sends SIGBUS, or on
+// Windows raises EXCEPTION_IN_PAGE_ERROR, which would end the process.
 #pragma once
 #include <stdint.h>
 
@@ -7,8 +7,8 @@ namespace quern {
 
 struct GuardedRange;
 
-// Guards a mapping while it lives. After the first unreadable page, all bytes from that page to the end become zeros, and
-// `lost` returns true. SIGBUS for other addresses goes to the handler installed before.
+// Guards a mapping while it lives. After the first unreadable page, all bytes from that page to the end become zeros (on Windows all
+// bytes of the mapping), and `lost` returns true. Faults at other addresses go to the handler installed before.
 class FaultGuard {
  public:
   FaultGuard(const uint8_t* data, uint64_t bytes);

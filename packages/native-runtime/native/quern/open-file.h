@@ -3,6 +3,7 @@
 #include <stdint.h>
 
 #include <compare>
+#include <optional>
 #include <string>
 
 #include "quern/pages.h"
@@ -24,12 +25,15 @@ class OpenFile {
   ~OpenFile();
   OpenFile(const OpenFile&) = delete;
 
-  const int descriptor;
+  const intptr_t descriptor; // on Windows its handle
   FileIdentity identity;
 };
 
 // Throws BAD_WEIGHT if [offset, offset + length) is outside a file of `bytes`.
 void need_slice(const std::string& path, uint64_t bytes, uint64_t offset, uint64_t length);
+
+// Reads `length` bytes at `offset`. Returns an error message on failure.
+std::optional<std::string> read_all(const OpenFile& file, uint64_t offset, uint64_t length, uint8_t* to);
 
 // A copy of a slice of a file, read in pieces. Throws BAD_WEIGHT or OUT_OF_MEMORY.
 Pages read_slice(const std::string& path, uint64_t offset, uint64_t length, Parallel& parallel);

@@ -1,8 +1,5 @@
 #include "quern/pages.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -10,12 +7,12 @@
 
 #include "quern/failure.h"
 #include "quern/machine.h"
+#include "quern/system-pages.h"
 
 namespace quern {
 
 // Reading the free memory takes 0.25 ms: longer than a small allocation. So small allocations are not checked.
 static constexpr uint64_t always_given = 1 << 20;
-static constexpr uint64_t huge_page = 2 << 20;
 
 namespace {
 
@@ -67,44 +64,17 @@ uint64_t reserved_bytes() { return reserved.load(std::memory_order_relaxed); }
 Reserved::Reserved(uint64_t bytes) : bytes_(bytes) { reserved.fetch_add(bytes, std::memory_order_relaxed); }
 Reserved::~Reserved() { reserved.fetch_sub(bytes_, std::memory_order_relaxed); }
 
-// Hints: an error changes nothing.
-static void advise([[maybe_unused]] uint8_t* data, [[maybe_unused]] uint64_t bytes, [[maybe_unused]] Filled filled) {
-#if defined(MADV_HUGEPAGE)
-  if (bytes < huge_page) return;
-  madvise(data, bytes, MADV_HUGEPAGE); // fewer TLB misses on large matrices and long caches
-  if (filled == Filled::from_the_start) madvise(data, huge_page, MADV_NOHUGEPAGE);
-#endif
-}
-
-static uint8_t* map(uint64_t bytes) {
-  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return data == MAP_FAILED ? nullptr : static_cast<uint8_t*>(data);
-}
-
-// A mapping at a multiple of a huge page; null if the system refuses.
-static uint8_t* map_aligned(uint64_t bytes) {
-  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  const uint64_t length = (bytes + page - 1) / page * page;
-  uint8_t* data = map(length + huge_page);
-  if (!data) return nullptr;
-  const uint64_t before = (huge_page - reinterpret_cast<uint64_t>(data) % huge_page) % huge_page;
-  if (before > 0) munmap(data, before);
-  munmap(data + before + length, huge_page - before);
-  return data + before;
-}
-
 Pages::Pages(uint64_t bytes, Filled filled) {
   if (bytes == 0) return;
   need_available(bytes);
-  data_ = bytes < huge_page ? map(bytes) : map_aligned(bytes);
+  data_ = map_pages(bytes, filled);
   if (!data_) fail_refused(bytes);
   bytes_ = bytes;
   reserved_ = Reserved(bytes);
-  advise(data_, bytes_, filled);
 }
 
 Pages::~Pages() {
-  if (data_) munmap(data_, bytes_);
+  if (data_) unmap_pages(data_, bytes_);
 }
 
 } // namespace quern
