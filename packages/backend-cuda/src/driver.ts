@@ -4,8 +4,8 @@ import { loadCudaAddon } from './load.js';
 
 export type CudaOptions = GpuOptions;
 
-/** NVIDIA's driver, or the library in its place (QUERN_CUDA_LIBRARY). */
-export const cudaLibrary = (): string => process.env.QUERN_CUDA_LIBRARY || 'libcuda.so.1';
+/** The library in the place of NVIDIA's driver (QUERN_CUDA_LIBRARY); undefined: the driver. */
+export const cudaLibrary = (): string | undefined => process.env.QUERN_CUDA_LIBRARY || undefined;
 
 /**
  * The driver of one NVIDIA GPU. Rejects with UNSUPPORTED without a binary, without NVIDIA's driver, or if the device does

@@ -1,13 +1,9 @@
 // CudaGpu: marks, and waits that have an end.
-#if defined(__linux__)
-#include <sys/prctl.h>
-#endif
-
 #include <algorithm>
 #include <chrono>
-#include <thread>
 
 #include "cuda/cuda-gpu.h"
+#include "cuda/exact-sleeps.h"
 #include "quern/failure.h"
 #include "quern/spin.h"
 
@@ -16,20 +12,6 @@ namespace quern::cuda {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-// Sleeps of this thread are as short as they are asked for: usually Linux adds up to 50 µs.
-class ExactSleeps {
- public:
-  ExactSleeps() { allow(1000); }
-  ~ExactSleeps() { allow(0); } // the usual slack
-
- private:
-  static void allow([[maybe_unused]] unsigned long nanoseconds) {
-#if defined(__linux__)
-    prctl(PR_SET_TIMERSLACK, nanoseconds);
-#endif
-  }
-};
 
 // Polls `ended` until true, or until `seconds` have passed; returns the last value. Between polls it sleeps for a 64th of the time so
 // far, 20 µs to 1 ms: an end is seen at most that late, which is as late as a wake-up by the driver for waits of a few ms.
@@ -42,7 +24,7 @@ bool sleep_until(const std::function<bool()>& ended, double seconds) {
     if (last) return false;
     const auto passed = Clock::now() - start;
     last = std::chrono::duration<double>(passed).count() >= seconds;
-    std::this_thread::sleep_for(std::clamp<Clock::duration>(passed / 64, microseconds(20), microseconds(1000)));
+    exact.sleep_for(std::clamp<Clock::duration>(passed / 64, microseconds(20), microseconds(1000)));
   }
 }
 

@@ -1,51 +1,26 @@
 #include "cuda/driver.h"
 
-#include <dlfcn.h>
-
 #include <map>
 #include <mutex>
 
 #include "cuda/kernels-image.h"
+#include "cuda/library.h"
 #include "quern/failure.h"
 
 namespace quern::cuda {
 
-static constexpr const char* no_device_shown =
-    "the NVIDIA driver shows no device: is CUDA_VISIBLE_DEVICES empty, does the container have no GPUs (docker run --gpus all), or is MIG "
-    "on without an instance?";
-
-// What to do where the driver does not start.
-static const char* advice_for(Result started) {
-  switch (started) {
-    case 34: return "this libcuda.so.1 is the stub of a toolkit: take its folder out of LD_LIBRARY_PATH";
-    case 802: return "a service of this machine does not run yet, such as nvidia-fabricmanager; start it, or wait";
-    case 803:
-      return "libcuda.so.1 and the driver's kernel module have different versions: restart the machine after an update, and let a "
-             "container take the host's files (docker run --gpus all)";
-    case 804: return "this libcuda.so.1 is of a compatibility package that does not serve this GPU: take its folder out of LD_LIBRARY_PATH";
-    default:
-      return "do the files /dev/nvidia* exist, and may this process open them? Start a container with its GPUs (docker run --gpus all); "
-             "nvidia-smi says more";
-  }
-}
+static std::string no_device_shown() { return text("the NVIDIA driver shows no device: %s", advice_without_device); }
 
 static std::string shown(int version) { return text("CUDA %d.%d", version / 1000, version % 1000 / 10); }
 
-static void* open_library(const std::string& name) {
-  void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library)
-    throw NoDevice(text("no NVIDIA driver: %s; install one, or start the container with its GPUs (docker run --gpus all)", dlerror()));
-  return library;
-}
-
 template <class F>
 static void find(void* library, F& function, const char* name) {
-  function = reinterpret_cast<F>(dlsym(library, name));
+  function = reinterpret_cast<F>(function_in(library, name));
   if (!function) fail(Code::unsupported, "the NVIDIA driver has no function %s: install a newer driver", name);
 }
 
 Driver::Driver(const std::string& name) {
-  void* library = open_library(name); // stays open: the driver has threads of its own
+  void* library = open_library(name);
   find(library, version, "cuDriverGetVersion");
   version(&version_);
   if (version_ < least_driver) // it may lack functions: say the version before
@@ -54,11 +29,11 @@ Driver::Driver(const std::string& name) {
 #define QUERN_FIND(member, name, parameters) find(library, member, name);
   QUERN_CUDA_FUNCTIONS(QUERN_FIND)
 #undef QUERN_FIND
-  parameter_info = reinterpret_cast<decltype(parameter_info)>(dlsym(library, "cuFuncGetParamInfo"));
+  parameter_info = reinterpret_cast<decltype(parameter_info)>(function_in(library, "cuFuncGetParamInfo"));
   const Result started = init(0);
   if (started != 0 && started != no_device)
     fail(Code::unsupported, "the NVIDIA driver does not start: %s; %s", told(started).c_str(), advice_for(started));
-  if (started == no_device) throw NoDevice(no_device_shown);
+  if (started == no_device) throw NoDevice(no_device_shown());
   devices();
 }
 
@@ -73,7 +48,7 @@ const Driver& Driver::get(const std::string& library) {
 int Driver::devices() const {
   int count = 0;
   need(device_count(&count), "counting the devices");
-  if (count == 0) throw NoDevice(no_device_shown);
+  if (count == 0) throw NoDevice(no_device_shown());
   return count;
 }
 

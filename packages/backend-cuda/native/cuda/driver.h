@@ -1,4 +1,4 @@
-// The functions of NVIDIA's driver that this backend calls, found in libcuda when they are needed: nothing of CUDA is needed to
+// The functions of NVIDIA's driver that this backend calls, found in its library when they are needed: nothing of CUDA is needed to
 // build, install or load the addon. Names and types are those of the driver API.
 #pragma once
 #include <stddef.h>

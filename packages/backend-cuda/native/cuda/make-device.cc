@@ -1,12 +1,13 @@
 #include "cuda/cuda-gpu.h"
 #include "cuda/gpu-facts.h"
+#include "cuda/library.h"
 #include "gpu/gpu-device.h"
 
 namespace quern::cuda {
 
 namespace {
 
-const Driver& driver_of(const Options& options) { return Driver::get(options.text("library", "libcuda.so.1")); }
+const Driver& driver_of(const Options& options) { return Driver::get(options.text("library", usual_library)); }
 
 Properties describe(const Driver& driver, int index) {
   const GpuFacts facts = facts_of(driver, index);

@@ -1,7 +1,6 @@
 #include "gpu/kept-rates.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -12,6 +11,8 @@
 #include <mutex>
 #include <optional>
 
+#include "quern/user-cache.h"
+
 namespace quern::gpu {
 
 namespace fs = std::filesystem;
@@ -19,15 +20,8 @@ namespace fs = std::filesystem;
 static constexpr const char *first_line = "quern rates 1", *last_line = "end";
 static constexpr double longest = 30 * 24 * 3600;  // seconds
 
-// Empty: no home.
-static fs::path cache_folder() {
-  const char *const cache = getenv("XDG_CACHE_HOME"), *const home = getenv("HOME");
-  if (cache && *cache == '/') return cache;
-  return home && *home == '/' ? fs::path(home) / ".cache" : fs::path();
-}
-
 std::string rates_file(const RatesKey& key) {
-  const fs::path folder = cache_folder();
+  const fs::path folder = user_cache_folder();
   return folder.empty() || key.name.empty() ? "" : (folder / "quern" / "rates" / key.name).string();
 }
 

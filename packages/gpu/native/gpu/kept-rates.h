@@ -14,7 +14,7 @@ struct RatesKey {
   std::string text;  // all that the rates depend on, in one line
 };
 
-// <cache>/quern/rates/<name>; <cache> is XDG_CACHE_HOME, or .cache in HOME. Empty: there is no place for a file.
+// <cache>/quern/rates/<name>; <cache> is that of quern/user-cache.h. Empty: there is no place for a file.
 std::string rates_file(const RatesKey& key);
 
 // The rates of the file, or those that this process has measured. A file with another key, older than 30 days or unreadable has none.
