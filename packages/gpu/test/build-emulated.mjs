@@ -1,50 +1,23 @@
 // Builds the addon of a GPU backend, and the emulated device in the place of its driver, into build/emulated of the package; with
 // QUERN_SANITIZE=1 into build/sanitized, under the address and undefined sanitizers.
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
+import { withLock } from './lock.mjs';
 
 const sanitized = process.env.QUERN_SANITIZE === '1';
 const sanitizers = '-O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all';
 const flags = sanitized ? ['-DCMAKE_BUILD_TYPE=None', `-DCMAKE_CXX_FLAGS=${sanitizers}`] : [];
 
 const env = { ...process.env, LD_PRELOAD: '' }; // no sanitizer in cmake
-const cmake = (...args) => execFileSync('cmake', args, { env, stdio: ['ignore', 'ignore', 'inherit'] });
 
-/** Whether this process made the folder. */
-function makes(folder) {
+/** Runs cmake; its output goes to the end of `log`. */
+function cmake(log, ...args) {
+  const output = openSync(log, 'a');
   try {
-    mkdirSync(folder);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** Whether the process that wrote its number into `owner` runs no longer. */
-function isLeft(owner) {
-  try {
-    process.kill(Number(readFileSync(owner, 'utf8')), 0);
-    return false;
-  } catch (error) {
-    return error.code === 'ESRCH';
-  }
-}
-
-/** Runs `act` while no other process does. */
-function alone(lock, act) {
-  const owner = join(lock, 'process');
-  const start = Date.now();
-  while (!makes(lock)) {
-    if (isLeft(owner)) rmSync(lock, { recursive: true, force: true });
-    if (Date.now() - start > 300_000) throw new Error(`${lock} stays: remove it if no test is running`);
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200);
-  }
-  try {
-    writeFileSync(owner, String(process.pid));
-    act();
+    execFileSync('cmake', args, { env, stdio: ['ignore', output, 'inherit'] });
   } finally {
-    rmSync(lock, { recursive: true });
+    closeSync(output);
   }
 }
 
@@ -61,9 +34,9 @@ export function buildEmulated(
   const build = join(root, folder);
   const upper = name.toUpperCase();
   mkdirSync(build, { recursive: true });
-  alone(join(build, 'lock'), () => {
-    cmake('-S', root, '-B', build, `-DQUERN_EMULATED_${upper}=ON`, ...options, ...flags);
-    cmake('--build', build, '--parallel', '2');
+  withLock(join(build, 'lock'), (log) => {
+    cmake(log, '-S', root, '-B', build, `-DQUERN_EMULATED_${upper}=ON`, ...options, ...flags);
+    cmake(log, '--build', build, '--parallel', '2');
   });
   return {
     [`QUERN_${upper}_BINARY`]: join(build, `backend_${name}.node`),
