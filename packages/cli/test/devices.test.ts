@@ -1,51 +1,45 @@
-import type { DeviceReport } from '@quern/runtime';
+import type { DeviceProfile, DeviceReport } from '@quern/runtime';
 import { showArchitectures, showDevice } from '../src/commands/devices.js';
 
-test('an emulated GPU: small numbers keep their digits', () => {
-  const report: DeviceReport = {
+type WorkingDevice = Extract<DeviceReport, { readonly backend: string }>;
+
+const h100: DeviceProfile = {
+  kind: 'gpu',
+  name: 'NVIDIA H100',
+  isa: 'sm_90',
+  threads: 132,
+  totalMemory: 80e9,
+  readBandwidth: 3e12,
+  flops: 130e12,
+  links: { hostToDevice: 50e9, deviceToHost: 49e9 },
+};
+
+/** The lines of a report of a GPU. */
+function shown(profile: DeviceProfile, rest: Partial<WorkingDevice>): string[] {
+  const report: WorkingDevice = {
     package: '@quern/backend-cuda',
     backend: 'cuda:0',
-    profile: {
-      kind: 'gpu',
-      name: 'emulated GPU',
-      isa: 'sm_90',
-      threads: 1,
-      totalMemory: 4e6,
-      readBandwidth: 3.14e6,
-      flops: 1.2e5,
-    },
-    ceilings: { readBandwidth: 3.14e6, rates: { f32: 1.2e5, bf16: 0 } },
-    freeMemory: 3e6,
+    profile,
+    freeMemory: 70e9,
     filled: {},
-    capabilities: [],
+    capabilities: ['graph'],
+    ...rest,
   };
-  expect(showDevice(report).split('\n').slice(1, 3)).toEqual([
+  return showDevice(report).split('\n');
+}
+
+test('an emulated GPU: small numbers keep their digits', () => {
+  const profile = { ...h100, name: 'emulated GPU', threads: 1, totalMemory: 4e6 };
+  const ceilings = { readBandwidth: 3.14e6, rates: { f32: 1.2e5, bf16: 0 } };
+  expect(shown(profile, { ceilings, freeMemory: 3e6, capabilities: [] }).slice(1, 3)).toEqual([
     '  memory 0.0030 of 0.0040 GB free',
     '  measured: reads 0.0031 GB/s; 10⁹ operations/s: f32 0.00012, bf16 0.0',
   ]);
 });
 
 test('a GPU: copy bandwidth, the bf16 rate and the link; no rate of one thread', () => {
-  const report: DeviceReport = {
-    package: '@quern/backend-cuda',
-    backend: 'cuda:0',
-    profile: {
-      kind: 'gpu',
-      name: 'NVIDIA H100',
-      isa: 'sm_90',
-      driver: 'CUDA 13.0',
-      threads: 132,
-      totalMemory: 80e9,
-      readBandwidth: 3e12,
-      flops: 130e12,
-      links: { hostToDevice: 50e9, deviceToHost: 49e9 },
-    },
-    ceilings: { readBandwidth: 3e12, rates: { f32: 130e12, bf16: 400e12 } },
-    freeMemory: 70e9,
-    filled: {},
-    capabilities: ['graph'],
-  };
-  expect(showDevice(report).split('\n')).toEqual([
+  const ceilings = { readBandwidth: 3e12, rates: { f32: 130e12, bf16: 400e12 } };
+  expect(shown({ ...h100, driver: 'CUDA 13.0' }, { ceilings })).toEqual([
     'cuda:0 (@quern/backend-cuda): NVIDIA H100, sm_90, 132 multiprocessors, CUDA 13.0',
     '  memory 70.0 of 80.0 GB free',
     '  measured: reads 3000 GB/s; 10⁹ operations/s: f32 130000, bf16 400000',
@@ -55,26 +49,9 @@ test('a GPU: copy bandwidth, the bf16 rate and the link; no rate of one thread',
 });
 
 test('a GPU that nobody has measured: estimates, how to measure, and why that failed', () => {
-  const report: DeviceReport = {
-    package: '@quern/backend-cuda',
-    backend: 'cuda:0',
-    profile: {
-      kind: 'gpu',
-      name: 'NVIDIA H100',
-      isa: 'sm_90',
-      threads: 132,
-      totalMemory: 80e9,
-      estimated: true,
-      readBandwidth: 3e12,
-      flops: 53e12,
-      links: { hostToDevice: 40e9, deviceToHost: 40e9 },
-    },
-    unmeasured: 'the rates could not be measured: the kernel add did not end',
-    freeMemory: 70e9,
-    filled: {},
-    capabilities: ['graph'],
-  };
-  expect(showDevice(report).split('\n').slice(2)).toEqual([
+  const links = { hostToDevice: 40e9, deviceToHost: 40e9 };
+  const unmeasured = 'the rates could not be measured: the kernel add did not end';
+  expect(shown({ ...h100, estimated: true, flops: 53e12, links }, { unmeasured }).slice(2)).toEqual([
     '  estimated: reads 3000 GB/s; 10⁹ operations/s: f32 53000 (--measure measures)',
     '  not measured: the rates could not be measured: the kernel add did not end',
     '  copies, estimated: 40.0 GB/s to the device, 40.0 GB/s from it',
