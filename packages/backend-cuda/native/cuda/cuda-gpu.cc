@@ -11,7 +11,6 @@
 
 namespace quern::cuda {
 
-
 static Address address_of(const uint8_t* data) { return reinterpret_cast<Address>(data); }
 
 // Whether a switch of docs/cuda.md is 0.
@@ -84,27 +83,26 @@ static bool is_of_capture(Result result) { return result >= 900 && result <= 908
 // Errors of one call, after which the context works on: invalid value or handle, no such function, too few resources, not supported; a
 // capture that the driver gives up.
 static bool leaves_context(Result result) {
-  static constexpr Result single[] = {Driver::invalid_value, Driver::invalid_handle, Driver::not_found, Driver::too_many_resources,
-                                      Driver::not_supported};
+  static constexpr Result single[] = {invalid_value, invalid_handle, not_found, too_many_resources, not_supported};
   return is_of_capture(result) || std::ranges::find(single, result) != std::end(single);
 }
 
 void CudaGpu::need(Result result, const char* act) const {
   if (result == 0) return;
-  const std::string told = text("%s failed on %s: %s", act, label_.c_str(), driver_.told(result).c_str());
-  if (result == Driver::out_of_memory) throw Failure(Code::out_of_memory, told);
-  if (is_of_capture(result)) throw Failure(Code::device_failed, told + "; QUERN_CUDA_GRAPHS=0 works without captures");
-  if (leaves_context(result)) throw Failure(Code::device_failed, told);
-  fail_for_ever(told);
+  const std::string message = text("%s failed on %s: %s", act, label_.c_str(), driver_.described(result).c_str());
+  if (result == out_of_memory) throw Failure(Code::out_of_memory, message);
+  if (is_of_capture(result)) throw Failure(Code::device_failed, message + "; QUERN_CUDA_GRAPHS=0 works without captures");
+  if (leaves_context(result)) throw Failure(Code::device_failed, message);
+  fail_for_ever(message);
 }
 
-void CudaGpu::fail_for_ever(const std::string& told) const {
+void CudaGpu::fail_for_ever(const std::string& message) const {
   {
     const std::lock_guard lock(mutex_);
-    if (failure_.empty()) failure_ = told, failed_ = true;
+    if (failure_.empty()) failure_ = message, failed_ = true;
   }
   throw Failure(Code::device_failed,
-                told + "; this backend stays failed: start a new process; if that fails too, nvidia-smi and the kernel's log (Xid) say why");
+                message + "; this backend stays failed: start a new process; if that fails too, nvidia-smi and the kernel's log (Xid) say why");
 }
 
 uint64_t CudaGpu::free_memory() const {
@@ -118,11 +116,11 @@ uint8_t* CudaGpu::allocate(uint64_t bytes) {
   Address data = 0;
   enter();
   Result result = driver_.memory_allocate(&data, bytes);
-  if (result == Driver::out_of_memory) {
+  if (result == out_of_memory) {
     free_released();
     result = driver_.memory_allocate(&data, bytes);
   }
-  if (result == Driver::out_of_memory)
+  if (result == out_of_memory)
     fail(Code::out_of_memory, "%s of memory were asked for (%llu bytes), but %s has %s free; nvidia-smi shows which processes have the rest",
          show_bytes(bytes).c_str(), static_cast<unsigned long long>(bytes), label_.c_str(), show_bytes(free_memory()).c_str());
   need(result, "allocating memory");

@@ -68,7 +68,7 @@ class CudaGpu : public gpu::Gpu {
   void need_queued(Result result, const char* act) const {
     if (result != 0) need(result, launched_.empty() ? act : text("%s after %s", act, running(launches()).c_str()).c_str());
   }
-  [[noreturn]] void fail_for_ever(const std::string& told) const;
+  [[noreturn]] void fail_for_ever(const std::string& message) const;
   // Not in a forked process; not beside work that does not end: the driver's functions would wait for it.
   bool may_free() const { return getpid() == process_ && !hangs_; }
   // Polls, then sleeps between polls, at most QUERN_CUDA_WAIT seconds. what(): what is waited for, for messages.
@@ -84,7 +84,7 @@ class CudaGpu : public gpu::Gpu {
   };
   struct Kernel {
     Function function = nullptr;
-    size_t args_bytes = 0;  // 0: the driver does not tell
+    size_t args_bytes = 0;  // 0: the driver does not report them
   };
   using NamedKernel = std::pair<const std::string, Kernel>;
   // shared_bytes: what all its launches give.

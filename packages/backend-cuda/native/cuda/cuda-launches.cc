@@ -18,10 +18,10 @@ const CudaGpu::NamedKernel& CudaGpu::kernel(const char* name, int shared_bytes) 
 }
 
 void CudaGpu::launch_bytes(const char* name, int64_t blocks, int threads, const void* args, size_t args_bytes, int shared_bytes) {
-  constexpr int64_t most_blocks = 2147483647;
+  constexpr int64_t max_blocks = 2147483647;
   if (blocks == 0) return;
-  if (blocks > most_blocks)
-    fail(Code::unsupported, "%s: %lld blocks; a grid has at most %lld", name, (long long)blocks, (long long)most_blocks);
+  if (blocks > max_blocks)
+    fail(Code::unsupported, "%s: %lld blocks; a grid has at most %lld", name, (long long)blocks, (long long)max_blocks);
   enter_queue();
   const auto& [own_name, launched] = kernel(name, shared_bytes);
   if (launched.args_bytes != 0 && launched.args_bytes != args_bytes)

@@ -31,8 +31,8 @@ bool sleep_until(const std::function<bool()>& ended, double seconds) {
 }  // namespace
 
 void CudaGpu::wait_for(const std::function<Result()>& query, const std::function<std::string()>& what) {
-  Result result = Driver::not_ready;
-  const auto ended = [&] { return (result = query()) != Driver::not_ready; };
+  Result result = not_ready;
+  const auto ended = [&] { return (result = query()) != not_ready; };
   if (!spin(ended) && !sleep_until(ended, wait_limit_)) {
     hangs_ = true;
     fail_for_ever(text("%s did not end on %s within %g seconds (QUERN_CUDA_WAIT)", what().c_str(), label_.c_str(), wait_limit_));

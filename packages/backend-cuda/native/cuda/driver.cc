@@ -23,16 +23,16 @@ Driver::Driver(const std::string& name) {
   void* library = open_library(name);
   find(library, version, "cuDriverGetVersion");
   version(&version_);
-  if (version_ < least_driver) // it may lack functions: say the version before
+  if (version_ < min_driver) // it may lack functions: say the version before
     fail(Code::unsupported, "the NVIDIA driver supports %s; at least %s is needed: install a newer driver", shown_version().c_str(),
-         shown(least_driver).c_str());
+         shown(min_driver).c_str());
 #define QUERN_FIND(member, name, parameters) find(library, member, name);
   QUERN_CUDA_FUNCTIONS(QUERN_FIND)
 #undef QUERN_FIND
   parameter_info = reinterpret_cast<decltype(parameter_info)>(function_in(library, "cuFuncGetParamInfo"));
   const Result started = init(0);
   if (started != 0 && started != no_device)
-    fail(Code::unsupported, "the NVIDIA driver does not start: %s; %s", told(started).c_str(), advice_for(started));
+    fail(Code::unsupported, "the NVIDIA driver does not start: %s; %s", described(started).c_str(), advice_for(started));
   if (started == no_device) throw NoDevice(no_device_shown());
   devices();
 }
@@ -54,7 +54,7 @@ int Driver::devices() const {
 
 std::string Driver::shown_version() const { return shown(version_); }
 
-std::string Driver::told(Result result) const {
+std::string Driver::described(Result result) const {
   const char *name = nullptr, *text = nullptr;
   if (error_name(result, &name) != 0 || error_text(result, &text) != 0 || !name || !text) return "error " + std::to_string(result);
   return std::string(name) + " (" + text + ")";
@@ -62,7 +62,7 @@ std::string Driver::told(Result result) const {
 
 void Driver::need(Result result, const char* act) const {
   if (result == 0) return;
-  fail(result == out_of_memory ? Code::out_of_memory : Code::device_failed, "%s failed: %s", act, told(result).c_str());
+  fail(result == out_of_memory ? Code::out_of_memory : Code::device_failed, "%s failed: %s", act, described(result).c_str());
 }
 
 } // namespace quern::cuda

@@ -1,5 +1,5 @@
 // The functions of NVIDIA's driver that this backend calls, found in its library when they are needed: nothing of CUDA is needed to
-// build, install or load the addon. Names and types are those of the driver API.
+// build, install or load the addon. Names and types are those of the driver API; gpu/cuda-api.h has its numbers.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -7,16 +7,18 @@
 #include <string>
 
 #include "dialect/tensor-map.h"
+#include "gpu/cuda-api.h"
 #include "quern/failure.h"
 
 namespace quern::cuda {
+
+using namespace api;
 
 // There is no driver, or it shows no GPU.
 struct NoDevice : Failure {
   explicit NoDevice(const std::string& message) : Failure(Code::unsupported, message) {}
 };
 
-using Result = int; // CUresult; 0: success
 using DeviceIndex = int;
 using Address = unsigned long long; // CUdeviceptr
 using Context = struct ContextOfDriver*;
@@ -27,39 +29,7 @@ using Event = struct EventOfDriver*;
 using Graph = struct GraphOfDriver*;
 using GraphExec = struct GraphExecOfDriver*;
 
-// Attributes of a device (CUdevice_attribute).
-enum Attribute : int {
-  clock_rate = 13,  // kHz
-  multiprocessors = 16,
-  memory_clock = 36,  // kHz
-  memory_width = 37,  // bits
-  second_cache = 38,
-  compute_major = 75,
-  compute_minor = 76,
-  shared_memory_opt_in = 97
-};
-// Of a function (CUfunction_attribute).
-enum FunctionAttribute : int { max_dynamic_shared_bytes = 8 };
-
-// A waiting thread sleeps; the default stream and others do not wait for each other; memory may be allocated during a capture.
-constexpr unsigned context_blocks = 4, stream_non_blocking = 1; // CU_CTX_SCHED_BLOCKING_SYNC, CU_STREAM_NON_BLOCKING
-constexpr int capture_relaxed = 2;                              // CU_STREAM_CAPTURE_MODE_RELAXED
-constexpr int programmatic_stream_serialization = 6;                              // CUlaunchAttributeID
-constexpr int tensor_bf16 = 9, swizzle_of_128_bytes = 3, promotion_to_128_bytes = 2; // CUtensorMapDataType, …Swizzle, …L2promotion
-
-// Of a launch (CUlaunchAttribute, CUlaunchConfig).
-struct LaunchAttribute {
-  int id;
-  alignas(8) int value;
-  char others[60];  // of its union, 64 bytes
-};
-struct LaunchConfig {
-  unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes;
-  Stream stream;
-  const LaunchAttribute* attributes;
-  unsigned attribute_count;
-};
-static_assert(sizeof(LaunchAttribute) == 72 && sizeof(LaunchConfig) == 56);
+using LaunchConfig = LaunchConfigOf<Stream>;
 
 // function(member, name in the library, parameters)
 #define QUERN_CUDA_FUNCTIONS(function)                                                                               \
@@ -123,15 +93,12 @@ class Driver {
   // Graphs keep the order of dependent launches from CUDA 12.3 on.
   bool has_dependent_launches() const { return version_ >= 12030; }
 
-  static constexpr Result out_of_memory = 2, no_device = 100, not_ready = 600;
-  static constexpr Result invalid_value = 1, invalid_handle = 400, not_found = 500, too_many_resources = 701, not_supported = 801;
-
   int devices() const; // 1 or more; throws NoDevice
   std::string shown_version() const; // "CUDA 13.0"
 
   // Throws OUT_OF_MEMORY or DEVICE_FAILED, naming `act`, unless `result` is success.
   void need(Result result, const char* act) const;
-  std::string told(Result result) const; // "CUDA_ERROR_… (…)"
+  std::string described(Result result) const; // "CUDA_ERROR_… (…)"
 
  private:
   explicit Driver(const std::string& library);

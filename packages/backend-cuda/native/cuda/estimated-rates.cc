@@ -15,7 +15,7 @@ constexpr double float_share = 0.3 / 6, prompt_share = 0.3;
 constexpr double row_operations = 0.7 * 128 / 6 * 2;
 // A processor reads at most these bytes in a clock: half of its path to the second cache. A slice of a GPU (MIG) may have the memory
 // clock and width of the whole.
-constexpr double most_read = 32;
+constexpr double max_read = 32;
 
 // Operations of bf16 by the tensor cores of one processor in a clock, dense, with sums in floats, from NVIDIA's data sheets: TFLOP/s /
 // processors / GHz. Products of other units than mma.sync and wgmma are not counted.
@@ -38,7 +38,7 @@ gpu::Rates estimated_rates(const GpuFacts& facts, Precision precision) {
   const double clocks = double(facts.processors) * facts.clock;
   const double bf16 = clocks * bf16_operations(10 * facts.major + facts.minor);
   gpu::Rates rates{};
-  rates.bandwidth = std::min(bandwidth_share * facts.memory_bandwidth, most_read * clocks);
+  rates.bandwidth = std::min(bandwidth_share * facts.memory_bandwidth, max_read * clocks);
   rates.flops = float_share * bf16;
   rates.bf16_flops = bf16_share * bf16;
   rates.row_flops = row_operations * clocks;

@@ -6,7 +6,7 @@
 
 namespace quern::cuda {
 
-static constexpr int least_compute = 80;
+static constexpr int min_compute = 80;
 
 static int attribute(const Driver& driver, DeviceIndex device, Attribute which, const char* act) {
   int value = 0;
@@ -74,9 +74,9 @@ GpuFacts facts_of(const Driver& driver, int index) {
   facts.clock = rate_attribute(driver, facts.device, clock_rate, 1e3, 1e9);
   facts.memory_bandwidth = memory_bandwidth_of(driver, facts.device);
   driver.need(driver.device_memory(&facts.memory, facts.device), "reading the size of the memory");
-  if (10 * facts.major + facts.minor < least_compute)
+  if (10 * facts.major + facts.minor < min_compute)
     facts.unusable = text("cuda:%d (%s) has compute capability %d.%d; at least %d.%d is needed", index, facts.name.c_str(),
-                          facts.major, facts.minor, least_compute / 10, least_compute % 10);
+                          facts.major, facts.minor, min_compute / 10, min_compute % 10);
   return facts;
 }
 

@@ -1,4 +1,4 @@
-// What the driver tells about a GPU before it has a context.
+// What the driver reports of a GPU before it has a context.
 #pragma once
 #include <string>
 
@@ -10,7 +10,7 @@ namespace quern::cuda {
 struct GpuFacts {
   DeviceIndex device;
   std::string name;
-  std::string uuid;     // as hexadecimal digits; empty: the driver tells none
+  std::string uuid;     // as hexadecimal digits; empty: the driver has none
   int major, minor;    // compute capability
   int processors;      // multiprocessors
   int shared_memory;   // bytes that a block may have

@@ -17,9 +17,9 @@ asm(QUERN_CONSTANTS
 extern "C" const unsigned char quern_kernels_image[];
 const unsigned char* const quern::cuda::kernels_image = quern_kernels_image;
 const bool quern::cuda::has_kernels_of_sm_90a = QUERN_KERNELS_SM_90A;
-const int quern::cuda::least_driver = QUERN_KERNELS_CUDA * 1000;
+const int quern::cuda::min_driver = QUERN_KERNELS_CUDA * 1000;
 #else
 const unsigned char* const quern::cuda::kernels_image = nullptr;
 const bool quern::cuda::has_kernels_of_sm_90a = true;
-const int quern::cuda::least_driver = 12000;
+const int quern::cuda::min_driver = 12000;
 #endif

@@ -204,11 +204,11 @@ void Block::stuck() const {
     if (!threads_[size_t(i)].ended && !waiting) waiting = &threads_[size_t(i)];
   for (int i = 0; i < count_; i++)
     if (threads_[size_t(i)].ended || threads_[size_t(i)].wait != waiting->wait) other = &threads_[size_t(i)];
-  const auto told = [&](const Thread& thread) {
+  const auto described = [&](const Thread& thread) {
     return thread.ended ? "has ended" : thread.wait == Wait::phase ? beside_.waited_for(thread) : waits[int(thread.wait)];
   };
-  if (!other) fault("block %d is stuck: thread %d %s, and so do all", index_, waiting->index, told(*waiting).c_str());
-  fault("block %d is stuck: thread %d %s, thread %d %s", index_, waiting->index, told(*waiting).c_str(), other->index, told(*other).c_str());
+  if (!other) fault("block %d is stuck: thread %d %s, and so do all", index_, waiting->index, described(*waiting).c_str());
+  fault("block %d is stuck: thread %d %s, thread %d %s", index_, waiting->index, described(*waiting).c_str(), other->index, described(*other).c_str());
 }
 
 } // namespace quern::gpu

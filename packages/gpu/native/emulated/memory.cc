@@ -243,7 +243,7 @@ void Memory::need_order(Act act, const void* address, uint64_t bytes) {
   if (!block.runs()) return;
   const uint64_t offset = offset_of(address);
   if (!block.self().waited) need_launches_done(act, offset, bytes);
-  const Races::Access* const other = races_.note(act, offset, bytes);
+  const Races::Access* const other = races_.record(act, offset, bytes);
   if (!other) return;
   const bool own_block = other->block == uint32_t(block.index()), own = own_block && int(other->thread) == block.self().index;
   const std::string user = own ? "others use" : "thread " + std::to_string(other->thread) + " of block " + std::to_string(other->block) + " uses";

@@ -73,7 +73,7 @@ Races::History* Races::parts_of(uint64_t word, const Access& now) {
   return parts;
 }
 
-const Races::Access* Races::note(Act act, uint64_t at, uint64_t bytes) {
+const Races::Access* Races::record(Act act, uint64_t at, uint64_t bytes) {
   const Access now = present(act);
   const uint64_t end = at + bytes;
   for (uint64_t word = at / word_bytes; word * word_bytes < end; word++) {

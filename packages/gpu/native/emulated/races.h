@@ -26,7 +26,7 @@ class Races {
   Races(const Races&) = delete;
 
   // The present thread's access to `bytes` from `at` on. An earlier access that it may overlap, or null.
-  const Access* note(Act act, uint64_t at, uint64_t bytes);
+  const Access* record(Act act, uint64_t at, uint64_t bytes);
   // Whether launch `running`, or one between it and the present launch, had access that `act` must come after.
   bool is_of_running(Act act, uint64_t at, uint64_t bytes, uint32_t running) const;
 

@@ -25,14 +25,14 @@ inline bool is_named(const char* setting, const char* name) {
 }
 
 // A line in the file that a setting names, if it does.
-inline void tell(const char* name, const char* line) {
+inline void append_line(const char* name, const char* line) {
   const char* const path = getenv(name);
   FILE* const file = path ? fopen(path, "a") : nullptr;
   if (file) fprintf(file, "%s\n", line), fclose(file);
 }
 
 // A byte in such a file.
-inline void tell_byte(const char* name) {
+inline void append_byte(const char* name) {
   const char* const path = getenv(name);
   FILE* const file = path ? fopen(path, "a") : nullptr;
   if (file) fputc('.', file), fclose(file);

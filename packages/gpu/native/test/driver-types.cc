@@ -125,71 +125,59 @@ static_assert(Alike<decltype(Driver::parameter_info), Declared<"cuFuncGetParamIn
 // Structures that are passed by their addresses.
 #define SAME_PLACE(ours, member, theirs, other)                                                              \
   static_assert(offsetof(ours, member) == offsetof(theirs, other) && sizeof(ours::member) == sizeof(theirs::other), #ours "::" #member);
-#define SAME_STRUCTURES(Attribute, Config, count)                                            \
-  static_assert(sizeof(Attribute) == sizeof(CUlaunchAttribute) && sizeof(Config) == sizeof(CUlaunchConfig)); \
-  static_assert(offsetof(Attribute, value) == offsetof(CUlaunchAttribute, value));           \
-  static_assert(sizeof(Attribute::value) == sizeof(CUlaunchAttributeValue::programmaticStreamSerializationAllowed)); \
-  SAME_PLACE(Attribute, id, CUlaunchAttribute, id)                                           \
-  SAME_PLACE(Config, grid_x, CUlaunchConfig, gridDimX)                                       \
-  SAME_PLACE(Config, grid_y, CUlaunchConfig, gridDimY)                                       \
-  SAME_PLACE(Config, grid_z, CUlaunchConfig, gridDimZ)                                       \
-  SAME_PLACE(Config, block_x, CUlaunchConfig, blockDimX)                                     \
-  SAME_PLACE(Config, block_y, CUlaunchConfig, blockDimY)                                     \
-  SAME_PLACE(Config, block_z, CUlaunchConfig, blockDimZ)                                     \
-  SAME_PLACE(Config, shared_bytes, CUlaunchConfig, sharedMemBytes)                           \
-  SAME_PLACE(Config, stream, CUlaunchConfig, hStream)                                        \
-  SAME_PLACE(Config, attributes, CUlaunchConfig, attrs)                                      \
-  SAME_PLACE(Config, count, CUlaunchConfig, numAttrs)
-SAME_STRUCTURES(quern::cuda::LaunchAttribute, quern::cuda::LaunchConfig, attribute_count)
-SAME_STRUCTURES(emulated::Attribute, emulated::Config, count)
+using Attribute = quern::cuda::api::LaunchAttribute;
+using Config = quern::cuda::LaunchConfig;
+static_assert(sizeof(Attribute) == sizeof(CUlaunchAttribute) && sizeof(Config) == sizeof(CUlaunchConfig));
+static_assert(offsetof(Attribute, value) == offsetof(CUlaunchAttribute, value));
+static_assert(sizeof(Attribute::value) == sizeof(CUlaunchAttributeValue::programmaticStreamSerializationAllowed));
+SAME_PLACE(Attribute, id, CUlaunchAttribute, id)
+SAME_PLACE(Config, grid_x, CUlaunchConfig, gridDimX)
+SAME_PLACE(Config, grid_y, CUlaunchConfig, gridDimY)
+SAME_PLACE(Config, grid_z, CUlaunchConfig, gridDimZ)
+SAME_PLACE(Config, block_x, CUlaunchConfig, blockDimX)
+SAME_PLACE(Config, block_y, CUlaunchConfig, blockDimY)
+SAME_PLACE(Config, block_z, CUlaunchConfig, blockDimZ)
+SAME_PLACE(Config, shared_bytes, CUlaunchConfig, sharedMemBytes)
+SAME_PLACE(Config, stream, CUlaunchConfig, hStream)
+SAME_PLACE(Config, attributes, CUlaunchConfig, attrs)
+SAME_PLACE(Config, attribute_count, CUlaunchConfig, numAttrs)
+static_assert(sizeof(emulated::Config) == sizeof(Config));
 static_assert(sizeof(CUuuid) == 16);
 static_assert(sizeof(quern::gpu::TensorMap) == sizeof(CUtensorMap) && alignof(quern::gpu::TensorMap) == alignof(CUtensorMap));
 
 // Numbers.
-#define SAME(ours, theirs) static_assert(int(ours) == int(theirs), #theirs);
-#define SAME_ATTRIBUTES(place)                                                                             \
-  SAME(place::clock_rate, CU_DEVICE_ATTRIBUTE_CLOCK_RATE)                                                  \
-  SAME(place::memory_clock, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)                                         \
-  SAME(place::memory_width, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)                                   \
-  SAME(place::multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)                                   \
-  SAME(place::second_cache, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)                                             \
-  SAME(place::compute_major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)                                 \
-  SAME(place::compute_minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)                                 \
-  SAME(place::shared_memory_opt_in, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)                 \
-  SAME(place::max_dynamic_shared_bytes, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
-SAME_ATTRIBUTES(quern::cuda)
-SAME_ATTRIBUTES(quern::gpu)
-SAME(Driver::out_of_memory, CUDA_ERROR_OUT_OF_MEMORY)
-SAME(Driver::no_device, CUDA_ERROR_NO_DEVICE)
-SAME(Driver::not_ready, CUDA_ERROR_NOT_READY)
-SAME(Driver::invalid_value, CUDA_ERROR_INVALID_VALUE)
-SAME(Driver::invalid_handle, CUDA_ERROR_INVALID_HANDLE)
-SAME(Driver::not_found, CUDA_ERROR_NOT_FOUND)
-SAME(Driver::too_many_resources, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES)
-SAME(Driver::not_supported, CUDA_ERROR_NOT_SUPPORTED)
-SAME(quern::cuda::context_blocks, CU_CTX_SCHED_BLOCKING_SYNC)
-SAME(quern::cuda::stream_non_blocking, CU_STREAM_NON_BLOCKING)
-SAME(quern::cuda::capture_relaxed, CU_STREAM_CAPTURE_MODE_RELAXED)
-SAME(quern::cuda::programmatic_stream_serialization, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
-SAME(quern::cuda::tensor_bf16, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16)
-SAME(quern::cuda::swizzle_of_128_bytes, CU_TENSOR_MAP_SWIZZLE_128B)
-SAME(quern::cuda::promotion_to_128_bytes, CU_TENSOR_MAP_L2_PROMOTION_L2_128B)
-SAME(quern::gpu::success, CUDA_SUCCESS)
-SAME(quern::gpu::invalid_value, CUDA_ERROR_INVALID_VALUE)
-SAME(quern::gpu::no_memory, CUDA_ERROR_OUT_OF_MEMORY)
-SAME(quern::gpu::no_device, CUDA_ERROR_NO_DEVICE)
-SAME(quern::gpu::invalid_device, CUDA_ERROR_INVALID_DEVICE)
-SAME(quern::gpu::invalid_context, CUDA_ERROR_INVALID_CONTEXT)
-SAME(quern::gpu::not_found, CUDA_ERROR_NOT_FOUND)
-SAME(quern::gpu::not_ready, CUDA_ERROR_NOT_READY)
-SAME(quern::gpu::too_many_resources, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES)
-SAME(quern::gpu::launch_failed, CUDA_ERROR_LAUNCH_FAILED)
-SAME(quern::gpu::mismatch, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH)
-SAME(quern::gpu::invalidated, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED)
-SAME(quern::gpu::unknown, CUDA_ERROR_UNKNOWN)
-SAME(quern::gpu::programmatic_stream_serialization, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
-SAME(quern::gpu::bf16, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16)
-SAME(quern::gpu::no_swizzle, CU_TENSOR_MAP_SWIZZLE_NONE)
-SAME(quern::gpu::swizzle_128, CU_TENSOR_MAP_SWIZZLE_128B)
+#define SAME(ours, theirs) static_assert(int(quern::cuda::api::ours) == int(theirs), #theirs);
+SAME(success, CUDA_SUCCESS)
+SAME(invalid_value, CUDA_ERROR_INVALID_VALUE)
+SAME(out_of_memory, CUDA_ERROR_OUT_OF_MEMORY)
+SAME(no_device, CUDA_ERROR_NO_DEVICE)
+SAME(invalid_device, CUDA_ERROR_INVALID_DEVICE)
+SAME(invalid_context, CUDA_ERROR_INVALID_CONTEXT)
+SAME(invalid_handle, CUDA_ERROR_INVALID_HANDLE)
+SAME(not_found, CUDA_ERROR_NOT_FOUND)
+SAME(not_ready, CUDA_ERROR_NOT_READY)
+SAME(too_many_resources, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES)
+SAME(launch_failed, CUDA_ERROR_LAUNCH_FAILED)
+SAME(not_supported, CUDA_ERROR_NOT_SUPPORTED)
+SAME(driver_mismatch, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH)
+SAME(capture_invalidated, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED)
+SAME(unknown, CUDA_ERROR_UNKNOWN)
+SAME(clock_rate, CU_DEVICE_ATTRIBUTE_CLOCK_RATE)
+SAME(memory_clock, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)
+SAME(memory_width, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)
+SAME(multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
+SAME(second_cache, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)
+SAME(compute_major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
+SAME(compute_minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
+SAME(shared_memory_opt_in, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
+SAME(max_dynamic_shared_bytes, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
+SAME(context_blocks, CU_CTX_SCHED_BLOCKING_SYNC)
+SAME(stream_non_blocking, CU_STREAM_NON_BLOCKING)
+SAME(capture_relaxed, CU_STREAM_CAPTURE_MODE_RELAXED)
+SAME(programmatic_stream_serialization, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+SAME(tensor_bf16, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16)
+SAME(no_swizzle, CU_TENSOR_MAP_SWIZZLE_NONE)
+SAME(swizzle_of_128_bytes, CU_TENSOR_MAP_SWIZZLE_128B)
+SAME(promotion_to_128_bytes, CU_TENSOR_MAP_L2_PROMOTION_L2_128B)
 
 }  // namespace

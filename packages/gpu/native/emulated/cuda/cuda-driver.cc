@@ -103,15 +103,15 @@ EXPORT cuGetErrorName(Result error, const char** text) {
   switch (error) {
     case success: return *text = "CUDA_SUCCESS", success;
     case invalid_value: return *text = "CUDA_ERROR_INVALID_VALUE", success;
-    case no_memory: return *text = "CUDA_ERROR_OUT_OF_MEMORY", success;
+    case out_of_memory: return *text = "CUDA_ERROR_OUT_OF_MEMORY", success;
     case invalid_device: return *text = "CUDA_ERROR_INVALID_DEVICE", success;
     case invalid_context: return *text = "CUDA_ERROR_INVALID_CONTEXT", success;
     case not_found: return *text = "CUDA_ERROR_NOT_FOUND", success;
     case not_ready: return *text = "CUDA_ERROR_NOT_READY", success;
     case too_many_resources: return *text = "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", success;
     case launch_failed: return *text = "CUDA_ERROR_LAUNCH_FAILED", success;
-    case mismatch: return *text = "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", success;
-    case invalidated: return *text = "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", success;
+    case driver_mismatch: return *text = "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", success;
+    case capture_invalidated: return *text = "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", success;
     case unknown: return *text = "CUDA_ERROR_UNKNOWN", success;
     default: return invalid_value;
   }
@@ -125,7 +125,7 @@ EXPORT cuMemAlloc_v2(unsigned long long* data, size_t bytes) {
   return command([&](Device& on) {
     uint8_t* const memory = bytes <= on.free_bytes() ? on.memory.allocate(bytes) : nullptr;
     if (memory) current->allocations.insert(memory);
-    return *data = reinterpret_cast<unsigned long long>(memory), memory ? success : no_memory;
+    return *data = reinterpret_cast<unsigned long long>(memory), memory ? success : out_of_memory;
   });
 }
 // Waits for all work, as hardware does.
@@ -145,7 +145,7 @@ EXPORT cuMemFree_v2(unsigned long long data) {
 EXPORT cuMemHostAlloc(void** data, size_t bytes, unsigned) {
   return command([&](Device& on) {
     *data = on.pinned.allocate(bytes, setting("QUERN_EMULATED_PINNED", 1024) << 20);
-    return *data ? (current->pinned.insert(*data), success) : no_memory;
+    return *data ? (current->pinned.insert(*data), success) : out_of_memory;
   });
 }
 EXPORT cuMemFreeHost(void* data) {

@@ -18,7 +18,7 @@ namespace {
 void run_until(Stream& stream, uint64_t end) {
   const bool all = end == stream.end();
   stream.run(end);
-  if (all) tell_byte("QUERN_EMULATED_WAITS");
+  if (all) append_byte("QUERN_EMULATED_WAITS");
 }
 
 // What the host asks for is done when it asks again.
@@ -141,23 +141,11 @@ EXPORT cuEventElapsedTime(float* milliseconds, void* start, void* end) {
 
 namespace {
 
-// CUlaunchAttribute, CUlaunchConfig.
-struct Attribute {
-  int id;
-  alignas(8) int value;
-  char others[60];
-};
-struct Config {
-  unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes;
-  void* stream;
-  const Attribute* attributes;
-  unsigned count;
-};
-static_assert(sizeof(Attribute) == 72 && sizeof(Config) == 56);
+using Config = LaunchConfigOf<void*>;
 
 // One attribute is known.
 Result begin_of(const Config& config, Begin& begin) {
-  for (unsigned i = 0; i < config.count; i++) {
+  for (unsigned i = 0; i < config.attribute_count; i++) {
     if (config.attributes[i].id != programmatic_stream_serialization || setting("QUERN_EMULATED_COMPUTE", 90) < 90) return invalid_value;
     if (config.attributes[i].value) begin = Begin::dependent;
   }
@@ -181,7 +169,7 @@ EXPORT cuLaunchKernelEx(const Config* config, const void* function, void** argum
     if (is_named("QUERN_EMULATED_FAILS", kernel.name)) fault("%s: a planted failure", kernel.name);
     device().launches++;
     pointers.need_allocated(device().memory, kernel.name);
-    tell("QUERN_EMULATED_LAUNCHES", kernel.name);
+    append_line("QUERN_EMULATED_LAUNCHES", kernel.name);
     launch(kernel, int(grid_x), int(block_x), args.data(), device().seed++, shared_bytes, begin);
   });
 }
@@ -203,7 +191,7 @@ EXPORT cuStreamBeginCapture_v2(void* stream, int) {
 EXPORT cuStreamEndCapture(void* stream, void** graph) {
   auto& captured = static_cast<Stream*>(stream)->captured;
   if (!captured) return invalid_value;
-  if (setting("QUERN_EMULATED_CAPTURES", 1) == 0) return captured.reset(), invalidated;
+  if (setting("QUERN_EMULATED_CAPTURES", 1) == 0) return captured.reset(), capture_invalidated;
   return *graph = captured.release(), success;
 }
 EXPORT cuGraphInstantiateWithFlags(void** exec, void* graph, unsigned long long) {
@@ -212,7 +200,7 @@ EXPORT cuGraphInstantiateWithFlags(void** exec, void* graph, unsigned long long)
 EXPORT cuGraphDestroy(void* graph) { return delete static_cast<Commands*>(graph), success; }
 EXPORT cuGraphExecDestroy(void* exec) { return delete static_cast<Graph*>(exec), success; }
 EXPORT cuGraphLaunch(void* exec, void* stream) {
-  tell_byte("QUERN_EMULATED_GRAPHS");
+  append_byte("QUERN_EMULATED_GRAPHS");
   return queue(stream, [commands = *static_cast<Graph*>(exec)] {
     for (const Command& act : *commands) act();
   });

@@ -13,12 +13,12 @@ static bool is_valid(const EncodedMap& map) {
   const auto is_box = [](uint32_t size) { return size > 0 && size <= 256; };
   return reinterpret_cast<uintptr_t>(map.address) % 16 == 0 && fits(map.columns) && fits(map.rows) && map.pitch % 16 == 0 &&
          map.pitch < most_pitch && is_box(map.box_columns) && is_box(map.box_rows) && map.box_row_bytes() % 16 == 0 &&
-         (map.swizzle == no_swizzle || (map.swizzle == swizzle_128 && map.box_row_bytes() <= 128));
+         (map.swizzle == no_swizzle || (map.swizzle == swizzle_of_128_bytes && map.box_row_bytes() <= 128));
 }
 
 EXPORT cuTensorMapEncodeTiled(TensorMap* map, int type, unsigned rank, void* address, const uint64_t* sizes, const uint64_t* pitches,
                               const uint32_t* box, const uint32_t* strides, int interleave, int swizzle, int promotion, int fill) {
-  if (reinterpret_cast<uintptr_t>(map) % 64 != 0 || type != bf16 || rank != 2) return invalid_value;
+  if (reinterpret_cast<uintptr_t>(map) % 64 != 0 || type != tensor_bf16 || rank != 2) return invalid_value;
   if (strides[0] != 1 || strides[1] != 1 || interleave != 0 || promotion < 0 || promotion > 3 || fill != 0) return invalid_value;
   const EncodedMap encoded{static_cast<uint8_t*>(address), EncodedMap::made, sizes[0], sizes[1], pitches[0], box[0], box[1], uint32_t(swizzle)};
   if (!is_valid(encoded)) return invalid_value;

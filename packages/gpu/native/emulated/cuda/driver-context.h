@@ -15,27 +15,11 @@
 #include "emulated/fault.h"
 #include "emulated/memory.h"
 #include "emulated/stream.h"
+#include "gpu/cuda-api.h"
 
 namespace quern::gpu {
 
-using Result = int;
-constexpr Result success = 0, invalid_value = 1, no_memory = 2, no_device = 100, invalid_device = 101, invalid_context = 201,
-                 not_found = 500, not_ready = 600, too_many_resources = 701, launch_failed = 719, mismatch = 803, invalidated = 901,
-                 unknown = 999;
-
-// CUdevice_attribute, CUfunction_attribute, CUlaunchAttributeID, CUtensorMapDataType, CUtensorMapSwizzle.
-enum DeviceAttribute {
-  clock_rate = 13,    // kHz
-  multiprocessors = 16,
-  memory_clock = 36,  // kHz
-  memory_width = 37,  // bits
-  second_cache = 38,
-  compute_major = 75,
-  compute_minor = 76,
-  shared_memory_opt_in = 97
-};
-constexpr int max_dynamic_shared_bytes = 8, programmatic_stream_serialization = 6;
-constexpr int bf16 = 9, no_swizzle = 0, swizzle_128 = 3;
+using namespace cuda::api;
 
 struct Device {
   Memory memory{setting("QUERN_EMULATED_MEMORY", 4096) << 20};

@@ -100,7 +100,7 @@ struct ErrorObject : Instance {
   const std::string text;
 };
 // Adds a line to the file QUERN_EMULATED_ALIVE: the objects that are alive, by class.
-void tell_alive();
+void write_alive();
 
 // Writes an error, unless the caller wants none; the null that a method returns then.
 Object failed(Object* error, const std::string& text);

@@ -48,7 +48,7 @@ void dispatch_kernel(Object self, Selector, metal::Size blocks, metal::Size thre
     if (kernel.name == std::string(text_setting("QUERN_EMULATED_FAILS", ""))) fault("%s: a planted failure", kernel.name);
     pointers.need_allocated(machine().memory, kernel.name);
     need_all_resident(queue, kernel, args);
-    tell("QUERN_EMULATED_LAUNCHES", kernel.name);
+    append_line("QUERN_EMULATED_LAUNCHES", kernel.name);
     launch(kernel, int(blocks.width), int(threads.width), args.data(), machine().seed++);
   });
 }

@@ -1,4 +1,4 @@
-// Strings, arrays, errors, URLs, and what the process tells about the system.
+// Strings, arrays, errors, URLs, and what the process reports about the system.
 #include "emulated/metal/classes.h"
 
 namespace quern::gpu {

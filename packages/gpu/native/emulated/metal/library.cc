@@ -112,7 +112,7 @@ Object new_pipeline_of(DescriptorObject& descriptor, bool from_archive_alone, Ob
   const Kernel& kernel = descriptor.function->kernel;
   const bool archived = has_archived(descriptor);
   if (!archived && from_archive_alone) return failed(error, "no archive has the kernel");
-  if (!archived) tell("QUERN_EMULATED_COMPILED", kernel.name);
+  if (!archived) append_line("QUERN_EMULATED_COMPILED", kernel.name);
   return new PipelineObject(kernel);
 }
 

@@ -46,7 +46,7 @@ const Methods& work_methods = *new Methods(
 }  // namespace
 
 QueueObject::QueueObject() : Instance(queue_methods) {}
-QueueObject::~QueueObject() { tell_alive(); }
+QueueObject::~QueueObject() { write_alive(); }
 
 void QueueObject::need_resident(const void* address, const char* kernel, size_t byte) const {
   for (const ResidencySetObject* const set : residents)
@@ -91,7 +91,7 @@ void CommandBufferObject::complete() {
     next->end = now();
     next->done = true;
   }
-  if (queue->waiting.empty()) tell_byte("QUERN_EMULATED_WAITS");
+  if (queue->waiting.empty()) append_byte("QUERN_EMULATED_WAITS");
 }
 
 }  // namespace quern::gpu

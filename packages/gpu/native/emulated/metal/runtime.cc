@@ -116,4 +116,4 @@ EXPORT(void) objc_autoreleasePoolPop(void* pool) {
   for (Instance* const object : ended) release(object);
 }
 // For tests: writes what is alive into the file QUERN_EMULATED_ALIVE.
-void quern::gpu::tell_alive() { tell("QUERN_EMULATED_ALIVE", shown_alive().c_str()); }
+void quern::gpu::write_alive() { append_line("QUERN_EMULATED_ALIVE", shown_alive().c_str()); }
