@@ -1,5 +1,6 @@
 // Decode attention on tensor cores (kernels/cuda/attention-group.h) on the emulated device, against its definition in float64.
 #include "test/attention-batches.h"
+#include "test/run-test.h"
 
 namespace quern::gpu {
 namespace {
@@ -97,13 +98,12 @@ void bad_batches_are_found() {
 
 int main() {
   using namespace quern::gpu;
-  Memory memory(1 << 28);
-  device_memory() = &memory;
-  groups_agree();
-  rows_of_speculation_agree();
-  many_parts_agree();
-  numbers_of_any_size_agree();
-  rows_do_not_depend_on_others();
-  bad_batches_are_found();
-  return report("decode attention on tensor cores");
+  return run_test("decode attention on tensor cores", [] {
+    groups_agree();
+    rows_of_speculation_agree();
+    many_parts_agree();
+    numbers_of_any_size_agree();
+    rows_do_not_depend_on_others();
+    bad_batches_are_found();
+  }, 1 << 28);
 }

@@ -4,6 +4,7 @@
 #include "kernels/rope.h"
 #include "kernels/uncached-attention.h"
 #include "test/attention-batches.h"
+#include "test/run-test.h"
 
 namespace quern::gpu {
 namespace {
@@ -284,22 +285,21 @@ void longest_tiles_come_first() {
 
 int main() {
   using namespace quern::gpu;
-  Memory memory(1 << 28);
-  device_memory() = &memory;
-  rope_table_agrees();
-  rope_table_has_no_angle();
-  rope_agrees();
-  kv_append_agrees();
-  kv_append_finds_bad_slots();
-  attention_agrees();
-  tiles_agree();
-  rows_do_not_depend_on_others();
-  attention_finds_bad_batches();
-  attention_without_finite_scores();
-  uncached_attention_agrees();
-  uncached_tiles_agree();
-  uncached_attention_finds_bad_batches();
-  keys_are_shared_among_processors();
-  longest_tiles_come_first();
-  return report("attention on the emulated device");
+  return run_test("attention on the emulated device", [] {
+    rope_table_agrees();
+    rope_table_has_no_angle();
+    rope_agrees();
+    kv_append_agrees();
+    kv_append_finds_bad_slots();
+    attention_agrees();
+    tiles_agree();
+    rows_do_not_depend_on_others();
+    attention_finds_bad_batches();
+    attention_without_finite_scores();
+    uncached_attention_agrees();
+    uncached_tiles_agree();
+    uncached_attention_finds_bad_batches();
+    keys_are_shared_among_processors();
+    longest_tiles_come_first();
+  }, 1 << 28);
 }

@@ -6,6 +6,7 @@
 #include "kernels/expert-linear.h"
 #include "test/block-weights.h"
 #include "test/few.h"
+#include "test/run-test.h"
 
 namespace quern::gpu {
 namespace {
@@ -235,9 +236,8 @@ void format_agrees(const char* name) {
 
 int main() {
   using namespace quern::gpu;
-  Memory memory(1 << 26);
-  device_memory() = &memory;
+  return run_test("weights of blocks on the emulated device", [] {
 #define AGREES(Format, name) format_agrees<Format>(#name);
-  EVERY_BLOCK_FORMAT(AGREES)
-  return report("weights of blocks on the emulated device");
+    EVERY_BLOCK_FORMAT(AGREES)
+  });
 }

@@ -4,6 +4,7 @@
 #include <limits.h>
 
 #include "test/arrays.h"
+#include "test/run-test.h"
 
 namespace quern::gpu {
 namespace {
@@ -74,13 +75,12 @@ void agrees(const char* name, const Rows& rows, int done, const std::vector<int>
 
 int main() {
   using namespace quern::gpu;
-  static Memory memory(64 << 20);
-  device_memory() = &memory;
-  for (const int count : {1, 5, 64, 150})
-    for (int done = 1; done <= 4; done++) agrees("rows", Rows(count), done, {0, 0}, advanced(Rows(count), done));
-  Rows last(8);
-  for (int row = 0; row < 8; row++) last.inputs[last.at(1, row)] = row % 2 ? blocks * block_size - 1 : INT_MAX, last.limits[size_t(row)] = 9;
-  agrees("no slot", last, 1, {0, 0}, advanced(last, 1));
-  agrees("a fault", Rows(5), 1, {3, 1}, Rows(5));
-  return report("chains");
+  return run_test("chains", [] {
+    for (const int count : {1, 5, 64, 150})
+      for (int done = 1; done <= 4; done++) agrees("rows", Rows(count), done, {0, 0}, advanced(Rows(count), done));
+    Rows last(8);
+    for (int row = 0; row < 8; row++) last.inputs[last.at(1, row)] = row % 2 ? blocks * block_size - 1 : INT_MAX, last.limits[size_t(row)] = 9;
+    agrees("no slot", last, 1, {0, 0}, advanced(last, 1));
+    agrees("a fault", Rows(5), 1, {3, 1}, Rows(5));
+  });
 }

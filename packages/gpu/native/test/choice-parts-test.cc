@@ -3,6 +3,7 @@
 #include "kernels/sample-parts.h"
 #include "kernels/top-k.h"
 #include "test/choices.h"
+#include "test/run-test.h"
 
 namespace quern::gpu {
 namespace {
@@ -136,19 +137,18 @@ void sample_finds_bad_settings() {
 
 int main() {
   using namespace quern::gpu;
-  Memory memory(1 << 26);
-  device_memory() = &memory;
-  for (const int width : {5, ROW_PART, ROW_PART + 1}) {
-    argmax_agrees(width, 128);
-    top_k_agrees(width, 1, 128);
-    top_k_agrees(width, std::min(width, 300), 512);
-    samples_agree(width, width < ROW_PART ? 512 : 96);
-  }
-  top_k_agrees(2 * ROW_PART + 1, 2 * ROW_PART + 1, 256);
-  const int more_than_a_warp = 33 * ROW_PART + 100; // of parts
-  argmax_agrees(more_than_a_warp, 512);
-  sample_agrees("long rows", rough_logits(more_than_a_warp * int64_t(kinds.size()), 21, 6), more_than_a_warp, 512);
-  sample_finds_no_token();
-  sample_finds_bad_settings();
-  return report("kernels that choose from rows in parts");
+  return run_test("kernels that choose from rows in parts", [] {
+    for (const int width : {5, ROW_PART, ROW_PART + 1}) {
+      argmax_agrees(width, 128);
+      top_k_agrees(width, 1, 128);
+      top_k_agrees(width, std::min(width, 300), 512);
+      samples_agree(width, width < ROW_PART ? 512 : 96);
+    }
+    top_k_agrees(2 * ROW_PART + 1, 2 * ROW_PART + 1, 256);
+    const int more_than_a_warp = 33 * ROW_PART + 100; // of parts
+    argmax_agrees(more_than_a_warp, 512);
+    sample_agrees("long rows", rough_logits(more_than_a_warp * int64_t(kinds.size()), 21, 6), more_than_a_warp, 512);
+    sample_finds_no_token();
+    sample_finds_bad_settings();
+  });
 }

@@ -7,6 +7,7 @@
 #include "kernels/penalise.h"
 #include "kernels/top-k.h"
 #include "test/choices.h"
+#include "test/run-test.h"
 
 namespace quern::gpu {
 namespace {
@@ -254,33 +255,32 @@ void sample_finds_bad_settings() {
 
 int main() {
   using namespace quern::gpu;
-  Memory memory(1 << 26);
-  device_memory() = &memory;
-  for (const int width : {1, 33, 1000}) {
-    const int threads = width < 1000 ? 64 : 128;
-    argmax_agrees(width, threads);
-    top_k_agrees(width, 1, threads);
-    top_k_agrees(width, (width + 1) / 2, threads);
-    top_k_agrees(width, width, threads);
-    mask_logits_agrees(width);
-    sample_agrees(width, threads);
-  }
-  argmax_agrees(32000, 1024);
-  top_k_agrees(32000, 40, 256);
-  mask_logits_agrees(2 * ROW_PART + 5);
-  penalise_agrees(1, 3);
-  penalise_agrees(33, 200);
-  penalise_agrees(1000, 500);
-  penalise_finds_bad_tokens();
-  log_probs_agrees(1, 3);
-  log_probs_agrees(33, 200);
-  log_probs_agrees(5000, 21);
-  log_probs_finds_bad_tokens();
-  sample_of_long_rows_agrees();
-  sample_follows_many_numbers();
-  sample_frequencies();
-  sample_finds_no_token();
-  sample_is_exact_at_edges();
-  sample_finds_bad_settings();
-  return report("kernels that choose tokens");
+  return run_test("kernels that choose tokens", [] {
+    for (const int width : {1, 33, 1000}) {
+      const int threads = width < 1000 ? 64 : 128;
+      argmax_agrees(width, threads);
+      top_k_agrees(width, 1, threads);
+      top_k_agrees(width, (width + 1) / 2, threads);
+      top_k_agrees(width, width, threads);
+      mask_logits_agrees(width);
+      sample_agrees(width, threads);
+    }
+    argmax_agrees(32000, 1024);
+    top_k_agrees(32000, 40, 256);
+    mask_logits_agrees(2 * ROW_PART + 5);
+    penalise_agrees(1, 3);
+    penalise_agrees(33, 200);
+    penalise_agrees(1000, 500);
+    penalise_finds_bad_tokens();
+    log_probs_agrees(1, 3);
+    log_probs_agrees(33, 200);
+    log_probs_agrees(5000, 21);
+    log_probs_finds_bad_tokens();
+    sample_of_long_rows_agrees();
+    sample_follows_many_numbers();
+    sample_frequencies();
+    sample_finds_no_token();
+    sample_is_exact_at_edges();
+    sample_finds_bad_settings();
+  });
 }

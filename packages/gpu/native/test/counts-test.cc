@@ -7,6 +7,7 @@
 #include "emulated/counts.h"
 #include "test/arrays.h"
 #include "test/planted.h"
+#include "test/run-test.h"
 
 namespace quern::gpu {
 namespace {
@@ -99,10 +100,9 @@ void nothing_is_counted_without_the_setting() {
 
 int main() {
   using namespace quern::gpu;
-  Memory memory(1 << 26);
-  device_memory() = &memory;
-  sectors_are_counted();
-  turns_of_banks_are_counted();
-  nothing_is_counted_without_the_setting();
-  return report("what the emulated device counts");
+  return run_test("what the emulated device counts", [] {
+    sectors_are_counted();
+    turns_of_banks_are_counted();
+    nothing_is_counted_without_the_setting();
+  });
 }

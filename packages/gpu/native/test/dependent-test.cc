@@ -1,5 +1,6 @@
 // Launches that may begin before the one ahead of them is done: what they use too early is found.
 #include "test/planted.h"
+#include "test/run-test.h"
 
 namespace quern::gpu {
 namespace {
@@ -49,7 +50,7 @@ struct Step {
 };
 
 // The result of launches in order on y = 0, 1, … [2, n]; the message of a fault.
-std::vector<float> run_in_order(std::initializer_list<Step> steps, uint64_t seed, std::string& told) {
+std::vector<float> run_in_order(std::initializer_list<Step> steps, uint64_t seed, std::string& message) {
   Memory& memory = *device_memory();
   std::vector<float> y(2 * n);
   for (size_t i = 0; i < y.size(); i++) y[i] = float(i);
@@ -59,7 +60,7 @@ std::vector<float> run_in_order(std::initializer_list<Step> steps, uint64_t seed
   try {
     for (const Step& step : steps) launch(*find_kernel(step.kernel), 1, n, &args, seed, 0, step.begin);
   } catch (const Fault& fault) {
-    told = fault.what();
+    message = fault.what();
   }
   memory.read(y.data(), data, y.size() * sizeof(float));
   memory.free(data);
@@ -68,10 +69,10 @@ std::vector<float> run_in_order(std::initializer_list<Step> steps, uint64_t seed
 
 void gives(std::initializer_list<Step> steps, const char* expected) {
   for (uint64_t seed = first_seed(); seed < first_seed() + 3; seed++) {
-    std::string told;
-    run_in_order(steps, seed, told);
-    const bool right = *expected ? told.find(expected) != std::string::npos : told.empty();
-    check(right, "%s, seed %d: expected '%s', got '%s'", (steps.end() - 1)->kernel, int(seed), expected, told.c_str());
+    std::string message;
+    run_in_order(steps, seed, message);
+    const bool right = *expected ? message.find(expected) != std::string::npos : message.empty();
+    check(right, "%s, seed %d: expected '%s', got '%s'", (steps.end() - 1)->kernel, int(seed), expected, message.c_str());
   }
 }
 
@@ -79,9 +80,9 @@ constexpr Begin after_all = Begin::after_all, dependent = Begin::dependent;
 constexpr const char *early = "before previous_launches_done()", *none = "";
 
 void launches_that_wait_compute() {
-  std::string told;
-  const std::vector<float> y = run_in_order({{"adds_one", after_all}, {"doubles", dependent}, {"adds_one", dependent}}, 1, told);
-  for (int i = 0; i < n; i++) check(told.empty() && y[size_t(i)] == float(2 * (i + 1) + 1), "got %g: %s", double(y[size_t(i)]), told.c_str());
+  std::string message;
+  const std::vector<float> y = run_in_order({{"adds_one", after_all}, {"doubles", dependent}, {"adds_one", dependent}}, 1, message);
+  for (int i = 0; i < n; i++) check(message.empty() && y[size_t(i)] == float(2 * (i + 1) + 1), "got %g: %s", double(y[size_t(i)]), message.c_str());
 }
 
 // Reads of what nobody writes may be early: weights.
@@ -110,10 +111,9 @@ KERNEL(never_touches, Numbers) {}
 
 int main() {
   using namespace quern::gpu;
-  Memory memory(1 << 26);
-  device_memory() = &memory;
-  launches_that_wait_compute();
-  early_access_is_caught();
-  waits_are_needed();
-  return report("launches that begin early");
+  return run_test("launches that begin early", [] {
+    launches_that_wait_compute();
+    early_access_is_caught();
+    waits_are_needed();
+  });
 }

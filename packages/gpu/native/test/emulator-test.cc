@@ -4,6 +4,7 @@
 
 #include "dialect/nvidia.h"
 #include "test/planted.h"
+#include "test/run-test.h"
 
 namespace quern::gpu {
 namespace {
@@ -209,8 +210,8 @@ void part_of_a_warp_is_caught() {
 
 // A launch after a fault begins anew.
 void a_fault_leaves_nothing_behind() {
-  std::string told;
-  run("some_leave_before_a_barrier", 1, Content::known, 1, told);
+  std::string message;
+  run("some_leave_before_a_barrier", 1, Content::known, 1, message);
   computes("reverse", 1, [](int i) { return n - 1 - i; });
 }
 
@@ -268,13 +269,12 @@ void memory_is_counted() {
 
 int main() {
   using namespace quern::gpu;
-  Memory memory(1 << 26);
-  device_memory() = &memory;
-  kernels_compute();
-  faults_are_caught();
-  part_of_a_warp_is_caught();
-  a_fault_leaves_nothing_behind();
-  large_arrays_are_checked();
-  memory_is_counted();
-  return report("the emulated device");
+  return run_test("the emulated device", [] {
+    kernels_compute();
+    faults_are_caught();
+    part_of_a_warp_is_caught();
+    a_fault_leaves_nothing_behind();
+    large_arrays_are_checked();
+    memory_is_counted();
+  });
 }

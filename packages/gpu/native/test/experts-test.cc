@@ -3,6 +3,7 @@
 #include "kernels/expert-linear.h"
 #include "kernels/expert-order.h"
 #include "test/products.h"
+#include "test/run-test.h"
 
 namespace quern::gpu {
 namespace {
@@ -133,15 +134,14 @@ void few_pairs_agree() {
 
 int main() {
   using namespace quern::gpu;
-  Memory memory(1 << 26);
-  device_memory() = &memory;
-  few_pairs_agree<F32>();
-  few_pairs_agree<F16>();
-  few_pairs_agree<Bf16>();
-  for (const int pairs : {1, 31, 300}) order_agrees(pairs, 32);
-  order_agrees(600, 128);
-  expert_tiles_agree<F32>(3, 2e-6, 1);
-  expert_tiles_agree<Bf16>(1, 0x1p-8, 2);
-  bad_experts_are_flagged();
-  return report("mixtures on the emulated device");
+  return run_test("mixtures on the emulated device", [] {
+    few_pairs_agree<F32>();
+    few_pairs_agree<F16>();
+    few_pairs_agree<Bf16>();
+    for (const int pairs : {1, 31, 300}) order_agrees(pairs, 32);
+    order_agrees(600, 128);
+    expert_tiles_agree<F32>(3, 2e-6, 1);
+    expert_tiles_agree<Bf16>(1, 0x1p-8, 2);
+    bad_experts_are_flagged();
+  });
 }

@@ -4,6 +4,7 @@
 #include "kernels/qk-norm-rope.h"
 #include "kernels/renormalise.h"
 #include "test/arrays.h"
+#include "test/run-test.h"
 
 namespace quern::gpu {
 namespace {
@@ -228,12 +229,11 @@ void permute_columns_agrees() {
 
 int main() {
   using namespace quern::gpu;
-  Memory memory(1 << 26);
-  device_memory() = &memory;
-  add_norms_agree();
-  places_do_not_matter();
-  qk_norm_rope_agrees();
-  renormalise_agrees();
-  permute_columns_agrees();
-  return report("kernels of fused ops");
+  return run_test("kernels of fused ops", [] {
+    add_norms_agree();
+    places_do_not_matter();
+    qk_norm_rope_agrees();
+    renormalise_agrees();
+    permute_columns_agrees();
+  });
 }

@@ -83,9 +83,9 @@ void freed_memory_is_caught() {
       unsigned long long other = 0;
       if (again) cuMemAlloc_v2(&other, n * sizeof(float));
       check(!again || other == captured.buffers[buffer], "memory at the same address");
-      const std::string told = captured.launched(), place = "byte " + std::to_string(8 + buffer * 8) + " of its argument";
-      const bool right = told.find("writes_value: ") == 0 && told.find(place) != std::string::npos;
-      check(right, "expected '%s', got '%s'", place.c_str(), told.c_str());
+      const std::string message = captured.launched(), place = "byte " + std::to_string(8 + buffer * 8) + " of its argument";
+      const bool right = message.find("writes_value: ") == 0 && message.find(place) != std::string::npos;
+      check(right, "expected '%s', got '%s'", place.c_str(), message.c_str());
     }
 }
 

@@ -5,6 +5,7 @@
 
 #include "emulated/pointers.h"
 #include "test/arrays.h"
+#include "test/run-test.h"
 
 extern "C" int cuTensorMapEncodeTiled(quern::gpu::TensorMap* map, int type, unsigned rank, void* address, const uint64_t* sizes,
                                       const uint64_t* pitches, const uint32_t* box, const uint32_t* strides, int interleave, int swizzle,
@@ -171,7 +172,7 @@ struct Matrix {
 };
 
 // The fault's message; empty if there is none, "other numbers" if the product is wrong.
-std::string told_by(const char* name, const Matrix& matrix, const TensorMap& map, uint64_t seed) {
+std::string message_of(const char* name, const Matrix& matrix, const TensorMap& map, uint64_t seed) {
   const Array<float> y(std::vector<float>(group_rows * rows));
   const OneProduct args{map, y.global()};
   try {
@@ -189,50 +190,50 @@ std::string told_by(const char* name, const Matrix& matrix, const TensorMap& map
   return "";
 }
 
-void is_told(const char* name, const char* part) {
+void is_reported(const char* name, const char* part) {
   const Matrix matrix;
   TensorMap map;
   check(matrix.asked().made(&map) == 0, "a map");
   for (uint64_t seed = first_seed(); seed < first_seed() + 5; seed++) {
-    const std::string told = told_by(name, matrix, map, seed);
-    const bool right = *part ? told.find(part) != std::string::npos : told.empty();
-    check(right, "%s, seed %d: expected '%s', got '%s'", name, int(seed), part, told.c_str());
+    const std::string message = message_of(name, matrix, map, seed);
+    const bool right = *part ? message.find(part) != std::string::npos : message.empty();
+    check(right, "%s, seed %d: expected '%s', got '%s'", name, int(seed), part, message.c_str());
   }
 }
 
 void faults_are_caught() {
-  is_told("none", "");
-  is_told("thread_reads_early", "before it has waited for the barrier of the copy");
-  is_told("products_read_early", "before all their threads have waited for the barrier of the copy");
-  is_told("expects_nothing", "expects 0 of them");
-  is_told("waits_for_the_other_parity", "have waited for the barrier of the copy");
-  is_told("waits_for_a_phase_too_many", "waits for a phase of parity 1 of the barrier at byte 16384, which is in phase 1: 0 of 1 arrivals");
-  is_told("too_few_arrivals", "which is in phase 0: 1 of 2 arrivals, 16384 of 16384 bytes");
-  is_told("too_many_arrivals", "phase 0 has its 1 arrivals, and bytes are missing");
-  is_told("no_barrier_of_the_block", "barrier at byte 16384");
-  is_told("not_made_known", "which nothing made known");
-  is_told("copies_over_operands", "which products read that were not waited for");
-  is_told("copies_twice", "before the copy of a tensor has landed");
-  is_told("no_fence", "no writes_before_copies between them");
-  is_told("no_barrier_after_writes", "no barrier between them");
-  is_told("sums_used_early", "other numbers");
-  is_told("no_begin", "without products_begin");
-  is_told("stride_of_512", "other numbers");
-  is_told("no_swizzle", "other numbers");
-  is_told("start_16_too_far", "never written");
-  is_told("start_128_too_far", "an operand whose rows begin at byte 128 of shared memory");
-  is_told("start_1024_too_far", "never written");
-  is_told("base_offset", "base offset 1");
-  is_told("half_a_warpgroup", "is stuck");
-  is_told("different_instructions", "are at different instructions of their warpgroup");
-  is_told("different_operands", "other operands");
-  is_told("copy_under_way", "before the copies of the barrier at byte 16384 have landed");
-  is_told("products_under_way", "before the products of a warpgroup have been waited for");
-  is_told("unaligned_copy", "to byte 16 of shared memory, which is no multiple of 1024");
-  is_told("copy_to_the_second_row", "to byte 128 of shared memory, which is no multiple of 1024");
-  is_told("copy_too_far", "a copy of a tensor of 16384 bytes at byte 1024 of shared memory, which has 16416");
-  is_told("barrier_begins_twice", "begins twice");
-  is_told("no_barrier_there", "where none has begun");
+  is_reported("none", "");
+  is_reported("thread_reads_early", "before it has waited for the barrier of the copy");
+  is_reported("products_read_early", "before all their threads have waited for the barrier of the copy");
+  is_reported("expects_nothing", "expects 0 of them");
+  is_reported("waits_for_the_other_parity", "have waited for the barrier of the copy");
+  is_reported("waits_for_a_phase_too_many", "waits for a phase of parity 1 of the barrier at byte 16384, which is in phase 1: 0 of 1 arrivals");
+  is_reported("too_few_arrivals", "which is in phase 0: 1 of 2 arrivals, 16384 of 16384 bytes");
+  is_reported("too_many_arrivals", "phase 0 has its 1 arrivals, and bytes are missing");
+  is_reported("no_barrier_of_the_block", "barrier at byte 16384");
+  is_reported("not_made_known", "which nothing made known");
+  is_reported("copies_over_operands", "which products read that were not waited for");
+  is_reported("copies_twice", "before the copy of a tensor has landed");
+  is_reported("no_fence", "no writes_before_copies between them");
+  is_reported("no_barrier_after_writes", "no barrier between them");
+  is_reported("sums_used_early", "other numbers");
+  is_reported("no_begin", "without products_begin");
+  is_reported("stride_of_512", "other numbers");
+  is_reported("no_swizzle", "other numbers");
+  is_reported("start_16_too_far", "never written");
+  is_reported("start_128_too_far", "an operand whose rows begin at byte 128 of shared memory");
+  is_reported("start_1024_too_far", "never written");
+  is_reported("base_offset", "base offset 1");
+  is_reported("half_a_warpgroup", "is stuck");
+  is_reported("different_instructions", "are at different instructions of their warpgroup");
+  is_reported("different_operands", "other operands");
+  is_reported("copy_under_way", "before the copies of the barrier at byte 16384 have landed");
+  is_reported("products_under_way", "before the products of a warpgroup have been waited for");
+  is_reported("unaligned_copy", "to byte 16 of shared memory, which is no multiple of 1024");
+  is_reported("copy_to_the_second_row", "to byte 128 of shared memory, which is no multiple of 1024");
+  is_reported("copy_too_far", "a copy of a tensor of 16384 bytes at byte 1024 of shared memory, which has 16416");
+  is_reported("barrier_begins_twice", "begins twice");
+  is_reported("no_barrier_there", "where none has begun");
 }
 
 void the_driver_refuses_maps() {
@@ -256,8 +257,8 @@ void the_driver_refuses_maps() {
 
 void other_maps_are_caught() {
   const Matrix matrix;
-  const std::string told = told_by("none", matrix, TensorMap{}, 1);
-  check(told.find("the driver did not make") != std::string::npos, "got '%s'", told.c_str());
+  const std::string message = message_of("none", matrix, TensorMap{}, 1);
+  check(message.find("the driver did not make") != std::string::npos, "got '%s'", message.c_str());
 }
 
 // A graph finds the memory behind a map.
@@ -283,11 +284,10 @@ void memory_of_maps_is_found() {
 
 int main() {
   using namespace quern::gpu;
-  Memory memory(1 << 24);
-  device_memory() = &memory;
-  faults_are_caught();
-  the_driver_refuses_maps();
-  other_maps_are_caught();
-  memory_of_maps_is_found();
-  return report("faults of kernels for sm_90a");
+  return run_test("faults of kernels for sm_90a", [] {
+    faults_are_caught();
+    the_driver_refuses_maps();
+    other_maps_are_caught();
+    memory_of_maps_is_found();
+  }, 1 << 24);
 }

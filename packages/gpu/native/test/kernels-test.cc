@@ -5,6 +5,7 @@
 #include "kernels/permute-columns.h"
 #include "kernels/rms-norm.h"
 #include "test/arrays.h"
+#include "test/run-test.h"
 
 namespace quern::gpu {
 namespace {
@@ -99,13 +100,12 @@ void halves_round() {
 
 int main() {
   using namespace quern::gpu;
-  Memory memory(1 << 26);
-  device_memory() = &memory;
-  elementwise_agrees();
-  loads_come_before_stores();
-  permute_columns_agrees();
-  columns_agree();
-  rms_norm_agrees();
-  halves_round();
-  return report("kernels on the emulated device");
+  return run_test("kernels on the emulated device", [] {
+    elementwise_agrees();
+    loads_come_before_stores();
+    permute_columns_agrees();
+    columns_agree();
+    rms_norm_agrees();
+    halves_round();
+  });
 }

@@ -3,6 +3,7 @@
 #include "test/block-weights.h"
 #include "test/planted.h"
 #include "test/products.h"
+#include "test/run-test.h"
 
 namespace quern::gpu {
 namespace {
@@ -276,14 +277,13 @@ void digits_are_checked() {
 
 int main() {
   using namespace quern::gpu;
-  Memory memory(1 << 26);
-  device_memory() = &memory;
-  digits_are_checked();
-  every_dense_shape<Bf16>();
-  every_dense_shape<F16>();
-  experts_of_dense<Bf16>();
-  experts_of_dense<F16>();
+  return run_test("products of some rows on the emulated device", [] {
+    digits_are_checked();
+    every_dense_shape<Bf16>();
+    every_dense_shape<F16>();
+    experts_of_dense<Bf16>();
+    experts_of_dense<F16>();
 #define AGREE(Format, name) every_block_shape<Format>(#name), experts_of_blocks<Format>(#name);
-  EVERY_BLOCK_FORMAT(AGREE)
-  return report("products of some rows on the emulated device");
+    EVERY_BLOCK_FORMAT(AGREE)
+  });
 }

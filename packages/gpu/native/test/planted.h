@@ -13,8 +13,8 @@ struct Numbers {
   int n;
 };
 
-// The result of a kernel on y = 0, 1, …; the message of its fault in `told`.
-inline std::vector<float> run(const char* name, int blocks, Content content, uint64_t seed, std::string& told,
+// The result of a kernel on y = 0, 1, …; `message`: of its fault.
+inline std::vector<float> run(const char* name, int blocks, Content content, uint64_t seed, std::string& message,
                               size_t shared_bytes = 0) {
   Memory& memory = *device_memory();
   std::vector<float> y(size_t(blocks) * n);
@@ -27,7 +27,7 @@ inline std::vector<float> run(const char* name, int blocks, Content content, uin
     launch(*find_kernel(name), blocks, n, &args, seed, shared_bytes);
     memory.read(y.data(), data, bytes);
   } catch (const Fault& fault) {
-    told = fault.what();
+    message = fault.what();
   }
   memory.free(data);
   return y;
@@ -36,11 +36,11 @@ inline std::vector<float> run(const char* name, int blocks, Content content, uin
 template <class F>
 void computes(const char* name, int blocks, const F& expected, size_t shared_bytes = 0) {
   for (uint64_t seed = first_seed(); seed < first_seed() + 5; seed++) {
-    std::string told;
-    const std::vector<float> y = run(name, blocks, Content::known, seed, told, shared_bytes);
-    bool same = told.empty();
+    std::string message;
+    const std::vector<float> y = run(name, blocks, Content::known, seed, message, shared_bytes);
+    bool same = message.empty();
     for (size_t i = 0; same && i < y.size(); i++) same = y[i] == float(expected(int(i)));
-    check(same, "%s, seed %d: %s", name, int(seed), told.empty() ? "other numbers" : told.c_str());
+    check(same, "%s, seed %d: %s", name, int(seed), message.empty() ? "other numbers" : message.c_str());
   }
 }
 
@@ -48,10 +48,10 @@ void computes(const char* name, int blocks, const F& expected, size_t shared_byt
 inline void is_caught(const char* name, const char* part, int blocks = 1, Content content = Content::known,
                       size_t shared_bytes = 0) {
   for (uint64_t seed = first_seed(); seed < first_seed() + 5; seed++) {
-    std::string told;
-    run(name, blocks, content, seed, told, shared_bytes);
-    const bool right = told.find(name) == 0 && told.find(part) != std::string::npos;
-    check(right, "%s, seed %d: expected '%s', got '%s'", name, int(seed), part, told.c_str());
+    std::string message;
+    run(name, blocks, content, seed, message, shared_bytes);
+    const bool right = message.find(name) == 0 && message.find(part) != std::string::npos;
+    check(right, "%s, seed %d: expected '%s', got '%s'", name, int(seed), part, message.c_str());
   }
 }
 

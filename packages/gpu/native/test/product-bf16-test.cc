@@ -2,6 +2,7 @@
 #include "kernels/cuda/bf16-rows.h"
 #include "kernels/cuda/product-bf16.h"
 #include "test/products.h"
+#include "test/run-test.h"
 
 namespace quern::gpu {
 namespace {
@@ -210,11 +211,10 @@ void products_agree() {
 
 int main() {
   using namespace quern::gpu;
-  Memory memory(1 << 26);
-  device_memory() = &memory;
-  operands_agree();
-  products_agree();
-  slabs_agree({66, 150, 136}, 64);
-  cut_offs_are_seen();
-  return report("products of many rows with values of bf16");
+  return run_test("products of many rows with values of bf16", [] {
+    operands_agree();
+    products_agree();
+    slabs_agree({66, 150, 136}, 64);
+    cut_offs_are_seen();
+  });
 }

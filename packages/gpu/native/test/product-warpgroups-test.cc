@@ -1,6 +1,7 @@
 // Products by warpgroups on the emulated device, against float64.
 #include "kernels/cuda/product-warpgroups.h"
 #include "test/products.h"
+#include "test/run-test.h"
 
 extern "C" int cuTensorMapEncodeTiled(quern::gpu::TensorMap* map, int type, unsigned rank, void* address, const uint64_t* sizes,
                                       const uint64_t* pitches, const uint32_t* box, const uint32_t* strides, int interleave, int swizzle,
@@ -97,8 +98,7 @@ void products_agree() {
 
 int main() {
   using namespace quern::gpu;
-  Memory memory(1 << 26);
-  device_memory() = &memory;
-  products_agree();
-  return report("products by warpgroups");
+  return run_test("products by warpgroups", [] {
+    products_agree();
+  });
 }

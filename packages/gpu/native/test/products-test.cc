@@ -4,6 +4,7 @@
 #include "kernels/linear-few.h"
 #include "kernels/unfold.h"
 #include "test/products.h"
+#include "test/run-test.h"
 
 namespace quern::gpu {
 namespace {
@@ -308,19 +309,18 @@ void products_agree() {
 
 int main() {
   using namespace quern::gpu;
-  Memory memory(1 << 26);
-  device_memory() = &memory;
-  products_agree<F32>();
-  products_agree<F16>();
-  products_agree<Bf16>();
-  instructions_agree();
-  warp_sums_agree();
-  every_tile_agrees<F32>(3, 2e-6);
-  long_sums_agree();
-  every_tile_agrees<F16>(3, 2e-6);
-  every_tile_agrees<F16>(2, 0x1p-15);
-  every_tile_agrees<F16>(1, 0x1p-7);
-  every_tile_agrees<Bf16>(3, 2e-6);
-  every_tile_agrees<Bf16>(1, 0x1p-8);
-  return report("products on the emulated device");
+  return run_test("products on the emulated device", [] {
+    products_agree<F32>();
+    products_agree<F16>();
+    products_agree<Bf16>();
+    instructions_agree();
+    warp_sums_agree();
+    every_tile_agrees<F32>(3, 2e-6);
+    long_sums_agree();
+    every_tile_agrees<F16>(3, 2e-6);
+    every_tile_agrees<F16>(2, 0x1p-15);
+    every_tile_agrees<F16>(1, 0x1p-7);
+    every_tile_agrees<Bf16>(3, 2e-6);
+    every_tile_agrees<Bf16>(1, 0x1p-8);
+  });
 }

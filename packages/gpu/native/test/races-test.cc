@@ -1,5 +1,6 @@
 // Accesses of device memory that nothing orders are found; ordered ones, and atomic ones, are not.
 #include "test/planted.h"
+#include "test/run-test.h"
 
 namespace quern::gpu {
 namespace {
@@ -105,9 +106,8 @@ void races_are_caught() {
 
 int main() {
   using namespace quern::gpu;
-  Memory memory(1 << 26);
-  device_memory() = &memory;
-  ordered_accesses_compute();
-  races_are_caught();
-  return report("races in device memory");
+  return run_test("races in device memory", [] {
+    ordered_accesses_compute();
+    races_are_caught();
+  });
 }

@@ -11,6 +11,7 @@
 #include "kernels/softmax.h"
 #include "kernels/weighted-sum.h"
 #include "test/arrays.h"
+#include "test/run-test.h"
 
 namespace quern::gpu {
 namespace {
@@ -361,22 +362,21 @@ void bad_bounds_are_found() {
 
 int main() {
   using namespace quern::gpu;
-  Memory memory(1 << 26);
-  device_memory() = &memory;
-  activations_agree();
-  gated_agrees("swiglu", silu_wanted);
-  gated_agrees("geglu", gelu_tanh_wanted);
-  geglu_keeps_digits();
-  scale_and_log10_agree();
-  casts_agree();
-  lookups_agree();
-  bad_ids_are_found();
-  softmax_agrees();
-  l2_normalise_agrees();
-  empty_rows_are_allowed();
-  layer_norm_agrees();
-  weighted_sum_agrees();
-  pool_agrees();
-  bad_bounds_are_found();
-  return report("kernels of rows and elements");
+  return run_test("kernels of rows and elements", [] {
+    activations_agree();
+    gated_agrees("swiglu", silu_wanted);
+    gated_agrees("geglu", gelu_tanh_wanted);
+    geglu_keeps_digits();
+    scale_and_log10_agree();
+    casts_agree();
+    lookups_agree();
+    bad_ids_are_found();
+    softmax_agrees();
+    l2_normalise_agrees();
+    empty_rows_are_allowed();
+    layer_norm_agrees();
+    weighted_sum_agrees();
+    pool_agrees();
+    bad_bounds_are_found();
+  });
 }

@@ -1,5 +1,6 @@
 // Attention on matrices of simdgroups (kernels/metal/attention-tiles.h), against its definition in float64.
 #include "test/attention-batches.h"
+#include "test/run-test.h"
 
 namespace quern::gpu {
 namespace {
@@ -119,13 +120,12 @@ void uncached_bad_batches_are_flagged() {
 
 int main() {
   using namespace quern::gpu;
-  Memory memory(1 << 28);
-  device_memory() = &memory;
-  caches_agree();
-  rows_do_not_depend_on_others();
-  bad_batches_are_flagged();
-  unseen_keys_do_not_matter();
-  uncached_tiles_agree();
-  uncached_bad_batches_are_flagged();
-  return report("attention on matrices of simdgroups");
+  return run_test("attention on matrices of simdgroups", [] {
+    caches_agree();
+    rows_do_not_depend_on_others();
+    bad_batches_are_flagged();
+    unseen_keys_do_not_matter();
+    uncached_tiles_agree();
+    uncached_bad_batches_are_flagged();
+  }, 1 << 28);
 }

@@ -3,6 +3,7 @@
 #include "kernels/metal/linear-tiles.h"
 #include "test/block-weights.h"
 #include "test/products.h"
+#include "test/run-test.h"
 
 namespace quern::gpu {
 namespace {
@@ -172,13 +173,12 @@ void each_tile_has_a_block() {
 
 int main() {
   using namespace quern::gpu;
-  Memory memory(1 << 28);
-  device_memory() = &memory;
-  dense_agrees<F32>();
-  dense_agrees<F16>();
-  dense_agrees<Bf16>();
+  return run_test("products on matrices of simdgroups", [] {
+    dense_agrees<F32>();
+    dense_agrees<F16>();
+    dense_agrees<Bf16>();
 #define AGREES(Format, name) blocks_agree<Format>(#name);
-  EVERY_BLOCK_FORMAT(AGREES)
-  each_tile_has_a_block();
-  return report("products on matrices of simdgroups");
+    EVERY_BLOCK_FORMAT(AGREES)
+    each_tile_has_a_block();
+  }, 1 << 28);
 }

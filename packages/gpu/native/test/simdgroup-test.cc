@@ -3,6 +3,7 @@
 #include "kernels/metal/linear-tiles.h"
 #include "test/arrays.h"
 #include "test/planted.h"
+#include "test/run-test.h"
 
 namespace quern::gpu {
 namespace {
@@ -95,10 +96,9 @@ void checks_error_function() {
 
 int main() {
   using namespace quern::gpu;
-  Memory memory(64 << 20);
-  device_memory() = &memory;
-  checks_words();
-  for (const Shape& shape : {Shape{9, 1, 1, true}, {17, 70, 33, false}, {65, 64, 32, true}, {130, 33, 100, false}}) checks_product(shape);
-  checks_error_function();
-  return report("matrices of simdgroups");
+  return run_test("matrices of simdgroups", [] {
+    checks_words();
+    for (const Shape& shape : {Shape{9, 1, 1, true}, {17, 70, 33, false}, {65, 64, 32, true}, {130, 33, 100, false}}) checks_product(shape);
+    checks_error_function();
+  });
 }

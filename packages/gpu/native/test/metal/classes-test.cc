@@ -1,4 +1,4 @@
-// Metal's classes on the emulated device: copies and launches arrive late, and each misuse is told.
+// Metal's classes on the emulated device: copies and launches arrive late, and each misuse is reported.
 #include <string.h>
 
 #include "dialect/host.h"
@@ -110,51 +110,51 @@ void work_is_late() {
 
 // What `act` encodes makes the command buffer fail with `part`, or throws it.
 template <class F>
-void is_told(const char* part, const F& act, bool resident = true) {
-  std::string told;
+void is_reported(const char* part, const F& act, bool resident = true) {
+  std::string message;
   try {
     const Session session(resident);
     const Object work = command_buffer(session.queue.get());
     act(session, work);
     commit(work);
-    told = failure_of(work);
+    message = failure_of(work);
   } catch (const Fault& fault) {
-    told = fault.what();
+    message = fault.what();
   }
-  check(told.find(part) != std::string::npos, "expected '%s', got '%s'", part, told.c_str());
+  check(message.find(part) != std::string::npos, "expected '%s', got '%s'", part, message.c_str());
 }
 
-void misuse_is_told() {
-  is_told("does not wait for a fence", [](const Session& session, Object work) {
+void misuse_is_reported() {
+  is_reported("does not wait for a fence", [](const Session& session, Object work) {
     session.copy(work, true);
     session.copy(work, false, false);
   });
-  is_told("does not wait for a fence", [](const Session& session, Object work) {
+  is_reported("does not wait for a fence", [](const Session& session, Object work) {
     session.copy(work, true, true, false);
     session.copy(work, false);
   });
-  is_told("no committed residency set", [](const Session& session, Object work) { session.copy(work, true), session.launch(work); }, false);
-  is_told("takes an argument of", [](const Session& session, Object work) { session.launch(work, sizeof(Doubled) - 8); });
-  is_told("or 2048 threads", [](const Session& session, Object work) { session.launch(work, sizeof(Doubled), 2048); });
-  is_told("never written", [](const Session& session, Object work) { session.launch(work); });
-  is_told("before endEncoding", [](const Session&, Object work) { blit_encoder(work); });
-  is_told("second encoder", [](const Session&, Object work) { blit_encoder(work), compute_encoder(work); });
-  is_told("after endEncoding", [](const Session& session, Object work) {
+  is_reported("no committed residency set", [](const Session& session, Object work) { session.copy(work, true), session.launch(work); }, false);
+  is_reported("takes an argument of", [](const Session& session, Object work) { session.launch(work, sizeof(Doubled) - 8); });
+  is_reported("or 2048 threads", [](const Session& session, Object work) { session.launch(work, sizeof(Doubled), 2048); });
+  is_reported("never written", [](const Session& session, Object work) { session.launch(work); });
+  is_reported("before endEncoding", [](const Session&, Object work) { blit_encoder(work); });
+  is_reported("second encoder", [](const Session&, Object work) { blit_encoder(work), compute_encoder(work); });
+  is_reported("after endEncoding", [](const Session& session, Object work) {
     const Object encoder = blit_encoder(work);
     end_encoding(encoder);
     fill_buffer(encoder, session.data.get(), {0, bytes}, 0);
   });
-  is_told("of a buffer of", [](const Session& session, Object work) { fill_buffer(blit_encoder(work), session.data.get(), {8, bytes}, 0); });
-  is_told("committed twice", [](const Session&, Object work) { commit(work); });
-  is_told("has no method UTF8String", [](const Session& session, Object) { utf8_string(session.queue.get()); });
-  is_told("was released", [](const Session& session, Object) {
+  is_reported("of a buffer of", [](const Session& session, Object work) { fill_buffer(blit_encoder(work), session.data.get(), {8, bytes}, 0); });
+  is_reported("committed twice", [](const Session&, Object work) { commit(work); });
+  is_reported("has no method UTF8String", [](const Session& session, Object) { utf8_string(session.queue.get()); });
+  is_reported("was released", [](const Session& session, Object) {
     const Object buffer = new_buffer(session.device, bytes, storage_shared_untracked);
     objc_release(buffer);
     objc_release(buffer);
   });
 }
 
-void leaks_are_told() {
+void leaks_are_reported() {
   try {
     Owned queue;
     {
@@ -185,8 +185,8 @@ void failures_stay() {
 int main() {
   using namespace quern::gpu;
   work_is_late();
-  misuse_is_told();
-  leaks_are_told();
+  misuse_is_reported();
+  leaks_are_reported();
   failures_stay();
   return report("Metal's classes");
 }
