@@ -10,18 +10,18 @@ import sys
 import time
 from dataclasses import dataclass
 
+start = time.monotonic()  # importing torch may take seconds
 try:
     import torch
     import torch.nn.functional as F
-except ImportError:
-    sys.exit("without PyTorch")
+except ImportError as error:
+    sys.exit(f"without PyTorch: {error}")
 
 report, limit = sys.argv[1], float(sys.argv[2])
 small, cpu = "--small" in sys.argv, "--cpu" in sys.argv
 if not cpu and not torch.cuda.is_available():
     sys.exit("PyTorch sees no GPU")
 device = "cpu" if cpu else "cuda"
-start = time.monotonic()
 dtype = torch.bfloat16
 works = []
 

@@ -1,17 +1,21 @@
-// PyTorch's figures on our shapes, where there is one: torch.py.
+// PyTorch's figures on our shapes, where there is one: torch-ops.py.
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { endingOf, runProgram } from './processes.mjs';
 import { detailPath, kit, secondsLeft, small, writeResults } from './setting.mjs';
 
+/** Whether there is no PyTorch, or none with a GPU. One that cannot be loaded is a problem. */
+const isAbsence = (message) =>
+  /python3 is not there|without PyTorch: No module named 'torch'$|PyTorch sees no GPU/m.test(message);
+
 /**
- * What torch.py found, or why it found nothing: { torch, message }. A program that hangs must not take the time of others.
+ * What torch-ops.py found, or why it found nothing: { torch, message }. A program that hangs must not take the time of others.
  * @param flags such as --ceilings
  */
 export async function runTorch(seconds, flags = []) {
   const report = detailPath('torch.json');
   rmSync(report, { force: true });
-  const args = [join(kit, 'parts/torch.py'), report, String(Math.floor(seconds)), ...flags];
+  const args = [join(kit, 'parts/torch-ops.py'), report, String(Math.floor(seconds)), ...flags];
   const { ended, text } = await runProgram('python3', small ? [...args, '--small'] : args, { seconds });
   const torch = existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')) : undefined;
   return { torch, message: ended && endingOf({ ended, text }) };
@@ -26,10 +30,15 @@ async function runPart() {
     );
   if (torch?.skipped.length > 0) console.log(`not measured, the time was up: ${torch.skipped.join('; ')}`);
   if (message) console.log(`PyTorch: ${message}`);
+  const isMissing = message !== undefined && isAbsence(message);
+  const failures = (torch?.works ?? []).filter(({ failed }) => failed);
   writeResults('torch', {
     torch: torch ?? null,
-    ...(!torch && { missing: ['PyTorch'] }),
-    problems: torch && message ? [`torch.py ${message}`] : [],
+    ...(isMissing && { missing: ['PyTorch'] }),
+    problems: [
+      ...(message && !isMissing ? [`torch-ops.py ${message}`] : []),
+      ...failures.map(({ name, failed }) => `${name}: ${failed}`),
+    ],
   });
 }
 

@@ -1,22 +1,23 @@
 # PyTorch's copies, bf16 products and attention on our shapes, as CUDA graphs: what vendors' libraries reach on this device.
-#   python3 torch.py REPORT SECONDS [--small] [--ceilings]
-# --ceilings: copy bandwidth and bf16 rate alone. The report is written after each figure. Exits with an error where there is no PyTorch with a GPU.
+#   python3 torch-ops.py REPORT SECONDS [--small] [--ceilings]
+# --ceilings: copy bandwidth and bf16 rate alone. The report is written after each figure; a figure that fails does not end the others.
+# Exits with an error where there is no PyTorch with a GPU. This file's name cannot be torch.py: `import torch` would find it.
 import json
 import os
 import sys
 import time
 
+start = time.monotonic()  # importing torch may take seconds
 try:
     import torch
     import torch.nn.functional as F
-except ImportError:
-    sys.exit("without PyTorch")
+except ImportError as error:
+    sys.exit(f"without PyTorch: {error}")
 if not torch.cuda.is_available():
     sys.exit("PyTorch sees no GPU")
 
 path, limit = sys.argv[1], float(sys.argv[2])
 small = "--small" in sys.argv
-start = time.monotonic()
 report = {"version": torch.__version__, "works": [], "skipped": []}
 beyond_caches = 1 if small else 256 * 2**20
 
@@ -57,33 +58,38 @@ def seconds_of_op(acts):
     return seconds_of(graph.replay, 5) / count
 
 
-def measure(name, make):
+def attempt(name, act):
+    """`act` if there is time. A failure is a result."""
     if time.monotonic() - start > limit - 2:
         report["skipped"].append(name)
         return
     try:
         with torch.no_grad():
-            report["works"].append({"name": name, "seconds": seconds_of_op(make())})
-    except Exception as error:  # one shape must not hide the others
+            act()
+    except Exception as error:
         report["works"].append({"name": name, "failed": f"{type(error).__name__}: {str(error)[:300]}"})
     save()
     torch.cuda.empty_cache()
 
 
-def ceilings():
+def measure(name, make):
+    attempt(name, lambda: report["works"].append({"name": name, "seconds": seconds_of_op(make())}))
+
+
+def copy_bandwidth():
     count = 2**20 if small else 2**31
     source = torch.ones(count, dtype=torch.uint8, device="cuda")
     target = torch.empty_like(source)
     target.copy_(source)
     report["copyBandwidth"] = 2 * count / seconds_of(lambda: target.copy_(source), 12)
-    save()
-    del source, target
+
+
+def bf16_rate():
     size = 256 if small else 8192
     a, b = (torch.randn(size, size, device="cuda", dtype=torch.bfloat16) for _ in range(2))
     for _ in range(3):
         torch.matmul(a, b)
     report["bf16Rate"] = 2 * size**3 * 10 / seconds_of(lambda: [torch.matmul(a, b) for _ in range(10)], 3)
-    save()
 
 
 def linear(rows, n, k):
@@ -114,7 +120,8 @@ def attention(sequences, rows, depth):
     measure(f"attention bf16 {sequences} × {rows} rows, depth {depth}", make)
 
 
-ceilings()
+attempt("copy bandwidth", copy_bandwidth)
+attempt("bf16 rate", bf16_rate)
 if "--ceilings" not in sys.argv:
     matrices = [(64, 256)] if small else [(4096, 4096), (14336, 4096), (4096, 14336), (6144, 4096)]
     for rows in [1, 16] if small else [1, 16, 64, 256, 2048]:
