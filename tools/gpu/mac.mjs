@@ -1,6 +1,6 @@
 // Proof on a Mac: prepares gpu-kit/ with backend-metal, and runs parts, each for at most ten minutes. Results go to gpu-results/.
 //   node tools/gpu/mac.mjs [--small] check ceilings kernels models
-// After npm start. --emulated: on the emulated device, for a rehearsal elsewhere. --kit: another folder. OUT: where results go.
+// After npm start. --emulated: on the emulated device, for a dry run elsewhere. --kit: another folder. OUT: where results go.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -22,7 +22,7 @@ if (parts.length === 0 || odd !== undefined) {
   process.exit(2);
 }
 if (process.platform !== 'darwin' && !flags.emulated) {
-  console.error(`mac: Metal needs macOS; this is ${process.platform}: rehearse with --emulated`);
+  console.error(`mac: Metal needs macOS; this is ${process.platform}: for a dry run: --emulated`);
   process.exit(2);
 }
 

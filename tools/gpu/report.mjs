@@ -1,6 +1,6 @@
 // Writes results of tools/gpu/run.sh into docs/cuda.md.
 //   node tools/gpu/report.mjs [--print] gpu-results/results.tar        or several tars, or results-*.json
-// Results of the emulated GPU and of --small runs are refused: they are not figures. --print: to the output alone, rehearsals too.
+// Results of the emulated GPU and of --small runs are refused: they are not figures. --print: to the output alone, dry runs too.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -106,7 +106,7 @@ const sections = {
     return `**Ceilings**\n\n${table(['ceiling', 'measured', 'by'], rows, 3)}`;
   },
   torch({ torch }) {
-    if (!torch) return '**PyTorch**: not there';
+    if (!torch) return '**PyTorch**: no figures';
     const rows = torch.works.map(({ name, seconds, failed }) => [name, failed ? 'failed' : micro(seconds)]);
     return `**PyTorch ${torch.version} on the same shapes**, as CUDA graphs\n\n${table(['op', 'time'], rows)}${left(torch.skipped)}`;
   },
@@ -162,11 +162,11 @@ const sections = {
     const head = ['case', 'the fastest', 'time', 'times as fast as the kernel chosen'];
     return `**Kernels forced**\n\n${table(head, rows, 2)}${not}${left(skipped)}`;
   },
-  counters({ counters }) {
+  counters({ counters, skipped = [] }) {
     if (!counters) return '**Counters of the hardware**: ncu is not there';
     const head = [...new Set(counters.flatMap(Object.keys))];
     const rows = counters.map((one) => head.map((name) => one[name] ?? ''));
-    return `**Counters of the hardware**, by Nsight Compute\n\n${table(head, rows)}`;
+    return `**Counters of the hardware**, by Nsight Compute\n\n${table(head, rows)}${left(skipped)}`;
   },
 };
 
@@ -275,11 +275,11 @@ if (files.length === 0) {
   process.exit(2);
 }
 const results = files.flatMap(read);
-const rehearsed = results.some(({ small, machine }) => small || machine?.emulated);
+const isDryRun = results.some(({ small, machine }) => small || machine?.emulated);
 const isMeasured = results.some(({ machine }) => machine);
-if (!isMeasured || (rehearsed && !flags.print)) {
+if (!isMeasured || (isDryRun && !flags.print)) {
   console.error(
-    'these are results of a rehearsal, or of no device: docs/cuda.md has figures of hardware alone',
+    'these are results of a dry run, or of no device: docs/cuda.md has figures of hardware alone',
   );
   if (flags.print) console.log(problemsOf(results).join('\n\n'));
   process.exit(1);

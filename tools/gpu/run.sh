@@ -3,7 +3,7 @@
 #   sh tools/gpu/run.sh [--small] first | figures | PART…
 # OUT: folder of results-PART.json and results.tar (default gpu-results). QUERN_GPU_KIT: the prepared folder (default gpu-kit).
 # QUERN_GPU_SECONDS: limit of the whole command (default: of a call, its own; of parts, 540).
-# --small: tiny shapes, to rehearse on an emulated GPU.
+# --small: tiny shapes, for a dry run on an emulated GPU.
 set -eu
 QUERN_GPU_BEGAN=$(date +%s)
 export QUERN_GPU_BEGAN

@@ -1,4 +1,4 @@
-// tools/gpu rehearsed on the emulated device: a tree without node_modules, a PATH without Node.
+// A dry run of tools/gpu on the emulated device: a tree without node_modules, a PATH without Node.
 import './emulated.js';
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
@@ -11,8 +11,9 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { makeTorch, ncu, ncuForbidden, sanitizer, sanitizerBeside } from './stub-tools.js';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const scratch = mkdtempSync(join(tmpdir(), 'quern-gpu-kit-'));
@@ -31,6 +32,13 @@ function makeBin(name: string, others: Readonly<Record<string, string>>): string
   const found = programs.map((program) => [program, textOf('sh', '-c', `command -v ${program}`)] as const);
   for (const [program, path] of [...found, ...Object.entries(others)]) symlinkSync(path, join(bin, program));
   return bin;
+}
+
+/** A PATH with a tool of stub-tools.ts. */
+function pathWith(name: string, script: string): string {
+  const own = join(mkdtempSync(join(scratch, 'tool-')), name);
+  writeFileSync(own, script, { mode: 0o755 });
+  return makeBin(`${basename(dirname(own))}-bin`, { xz: join(bin, 'xz'), [name]: own });
 }
 
 const bring = (...args: string[]) =>
@@ -116,7 +124,24 @@ const python = spawnSync('python3', ['-c', 'import lzma, sys; print(sys.executab
   patience,
 );
 
-/** Parts of `first` for which a rehearsal with faults has time. */
+test(
+  'facts: what tools answer, and one that fails',
+  () => {
+    const answers = `#!/bin/sh
+if [ "$1" = -q ]; then echo report; else echo 'NVIDIA H100, 580.95.05'; fi
+`;
+    const { output } = run('facts', { PATH: pathWith('nvidia-smi', answers) });
+    expect(output).toMatch(/nvidia-smi +NVIDIA H100, 580\.95\.05\n/);
+    expect(output).toMatch(/- facts: ncu is not there/);
+    const fails = "#!/bin/sh\necho 'Failed to initialize NVML'\nexit 9\n";
+    expect(run('facts', { PATH: pathWith('nvidia-smi', fails) }).output).toMatch(
+      /- facts: nvidia-smi ended with 9; Failed to initialize NVML/,
+    );
+  },
+  patience,
+);
+
+/** Parts of `first` for which a dry run with faults has time. */
 const few: Settings = {
   QUERN_GPU_SECONDS: '500',
   QUERN_GPU_PATIENCE: '3',
@@ -222,21 +247,10 @@ test(
   patience,
 );
 
-/** In the place of compute-sanitizer: runs the cases without input, and finds a race. */
-const sanitizer = `#!/bin/sh
-if [ "$1" = --version ]; then echo 'version 1.0'; exit; fi
-tool=$2
-shift 6
-if [ $tool = racecheck ]; then echo '========= Error: Race reported between Write access and Read access'; fi
-exec "$@" < /dev/null
-`;
-
 test(
   'sanitize: tools side by side, a finding is named',
   () => {
-    const own = join(scratch, 'compute-sanitizer');
-    writeFileSync(own, sanitizer, { mode: 0o755 });
-    const PATH = makeBin('sanitizer-bin', { xz: join(bin, 'xz'), 'compute-sanitizer': own });
+    const PATH = pathWith('compute-sanitizer', sanitizer);
     const settings = { QUERN_GPU_CASES: '^swiglu: ', QUERN_GPU_TOOLS: 'memcheck,racecheck' };
     const { output } = run('sanitize', { PATH, ...settings });
     expect(resultsOf('sanitize').results).toEqual([
@@ -244,6 +258,76 @@ test(
       expect.objectContaining({ tool: 'racecheck', passed: false }),
     ]);
     expect(output).toMatch(/- sanitize: racecheck: 2 findings; \d+ cases passed, 0 failed/);
+  },
+  patience,
+);
+
+/** Not one that has ended and waits for its parent to look. */
+const isRunning = (pid: number) => {
+  const state = spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' }).stdout.trim();
+  return state !== '' && !state.startsWith('Z');
+};
+
+test(
+  'sanitize: with the tool that is stopped, its program ends',
+  async () => {
+    const pidFile = join(scratch, 'pid');
+    const { output } = run('sanitize', {
+      PATH: pathWith('compute-sanitizer', sanitizerBeside(pidFile)),
+      QUERN_GPU_CASES: '^swiglu: ',
+      QUERN_GPU_TOOLS: 'initcheck',
+      QUERN_GPU_SECONDS: '40',
+      QUERN_GPU_PATIENCE: '1',
+      QUERN_EMULATED_HANGS: 'swiglu',
+      QUERN_CUDA_WAIT: '1000',
+    });
+    expect(output).toMatch(/initcheck: .*1 processes left cases undone/);
+    const pid = Number(readFileSync(pidFile, 'utf8'));
+    while (isRunning(pid)) await new Promise((resolve) => setTimeout(resolve, 100));
+  },
+  patience,
+);
+
+(python.status === 0 ? test : test.skip)(
+  'torch: figures of each shape, one that fails is named',
+  () => {
+    const settings = {
+      PATH: makeBin('torch-bin', { xz: join(bin, 'xz'), python3: python.stdout.trim() }),
+      PYTHONPATH: makeTorch(join(scratch, 'python')),
+    };
+    const { status, output } = run('torch', settings);
+    expect([status, output]).toEqual([1, expect.stringContaining('what went wrong')]);
+    const { torch, missing, problems } = resultsOf('torch');
+    rmSync(join(out, 'results-torch.json')); // ceilings would take its figures
+    expect(torch).toMatchObject({ version: '0.0-stub', skipped: [], bf16Rate: (2 * 256 ** 3 * 10) / 0.002 });
+    expect(torch.works.slice(0, 2)).toEqual([
+      { name: 'linear bf16 1×[64×256]', seconds: 0.0001 },
+      { name: 'linear bf16 16×[64×256]', seconds: 0.0001 },
+    ]);
+    expect(missing).toBeUndefined();
+    expect(problems).toEqual([
+      expect.stringMatching(/^attention bf16 1 × 1 rows, depth 64: AttributeError: /),
+    ]);
+  },
+  patience,
+);
+
+test(
+  'counters: those of each kernel, or why there are none',
+  () => {
+    ran('counters', { PATH: pathWith('ncu', ncu) });
+    expect(resultsOf('counters').counters).toEqual([
+      {
+        kernel: 'linear_few_1_q4_k',
+        memory: '71.25 %',
+        time: '12.35 us',
+        registers: '1,072 register/thread',
+      },
+    ]);
+    run('counters', { PATH: pathWith('ncu', ncuForbidden) });
+    expect(resultsOf('counters').problems).toEqual([
+      'ncu: ==ERROR== ERR_NVGPUCTRPERM - The user does not have permission',
+    ]);
   },
   patience,
 );
@@ -328,12 +412,12 @@ test('a part without time is not started', () => {
 });
 
 test.each(['results-ceilings.json', 'results.tar'])(
-  '%s of a rehearsal has no figures',
+  '%s of a dry run has no figures',
   (file) => {
     run('ceilings');
     const { status, stderr } = report(join(out, file));
     expect(status).toBe(1);
-    expect(stderr).toMatch(/results of a rehearsal/);
+    expect(stderr).toMatch(/results of a dry run/);
   },
   patience,
 );

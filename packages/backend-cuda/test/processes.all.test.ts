@@ -22,7 +22,7 @@ const advice = {
   34: '.*; .*stub of a toolkit.*LD_LIBRARY_PATH$',
 };
 
-const refused = 'console.log(JSON.stringify([told(list), told(create)]))';
+const refused = 'console.log(JSON.stringify([outcome(list), outcome(create)]))';
 
 test.each<Refused>([
   [
@@ -147,7 +147,7 @@ test('two processes on one GPU: what one has, the other counts', () => {
     const own = create();
     const before = own.freeMemory();
     process.env.QUERN_EMULATED_TAKEN = '100';
-    console.log((before - own.freeMemory()) / 2 ** 20, told(() => own.allocate(2 ** 32 - 2 ** 26)));`;
+    console.log((before - own.freeMemory()) / 2 ** 20, outcome(() => own.allocate(2 ** 32 - 2 ** 26)));`;
   expect(run(script)).toMatch(
     /^100 OUT_OF_MEMORY: 3\.9 GiB of memory were asked for .* cuda:0 \(emulated GPU\) has 3\.\d GiB free; nvidia-smi shows which processes have the rest\n$/,
   );

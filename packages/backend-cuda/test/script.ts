@@ -11,7 +11,7 @@ export const prelude = `
   const makeError = (code, message) => Object.assign(new Error(message), { code });
   const create = (options) => new NativeBackend({ library, ...options }, makeError);
   const list = () => listDevices({ library }, makeError);
-  const told = (act) => { try { return act(); } catch ({ code, message }) { return code + ': ' + message; } };
+  const outcome = (act) => { try { return act(); } catch ({ code, message }) { return code + ': ' + message; } };
 `;
 
 /** What a script prints. Throws if the script crashes or does not end. */

@@ -1,4 +1,4 @@
-// tools/gpu/mac.mjs rehearsed on the emulated device.
+// A dry run of tools/gpu/mac.mjs on the emulated device.
 import './emulated.js';
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';

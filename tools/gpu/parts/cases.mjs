@@ -40,7 +40,7 @@ export function productOf(backend, weights, [N, K], T) {
 
 const heads = small ? { heads: 4, kvHeads: 2, headDim: 32 } : { heads: 32, kvHeads: 8, headDim: 128 };
 /** Of caches: 128 layers of 2 MiB hold as much as beyondCaches. */
-const mostLayers = 128;
+const maxLayers = 128;
 const cacheBytes = { f16: 2, bf16: 2, int8: 1 };
 
 export const attentionName = (dtype, { sequences, rows, depth }) =>
@@ -52,7 +52,7 @@ export async function withAttention(backend, dtype, { sequences, rows, depth }, 
   const length = depth + rows;
   const T = sequences * rows;
   const layerBytes = 2 * cacheBytes[dtype] * sequences * length * kvHeads * d;
-  const layers = Math.min(mostLayers, Math.ceil(beyondCaches / layerBytes));
+  const layers = Math.min(maxLayers, Math.ceil(beyondCaches / layerBytes));
   const shape = { layers, kvHeads, headDim: d, dtype, context: length, sequences };
   const config = { heads: H, kvHeads, headDim: d, scale: d ** -0.5, causal: true, bf16: true };
   const work = { bytes: layerBytes + 8 * T * H * d, flops: 4 * T * H * d * (depth + (rows + 1) / 2) };

@@ -35,7 +35,7 @@ const oneOp = () =>
     };
   });
 
-/** A rehearsal runs a few cases of the kit; QUERN_GPU_CASES: others. */
+/** A dry run has a few cases of the kit; QUERN_GPU_CASES: others. */
 const cases = process.env.QUERN_GPU_CASES ?? (small ? '^(l2Normalise|swiglu|tanh): ' : undefined);
 
 /** Cases that measure the free memory of the device, or how long it takes: nothing runs beside them. */
@@ -131,12 +131,12 @@ const storyTokens = small ? 3 : 200;
 const demo = join(kit, 'node_modules/@quern/demo-model/model/quern-demo.gguf');
 
 /** Greedy tokens of the demo model, alone and in a batch of three, and those of the prompt. */
-async function tell(backend) {
+async function generate(backend) {
   const options = { maxTokens: storyTokens, temperature: 0, ignoreEos: true };
   return owning(await loadModel(demo, { backend, context: 256, sequences: 4 }), async (model) => {
     const prompt = model.tokenize('Once upon a time');
     const one = async () => (await model.generate(prompt, options).result).tokens;
-    return { prompt, told: [await one(), ...(await Promise.all([one(), one(), one()]))] };
+    return { prompt, texts: [await one(), ...(await Promise.all([one(), one(), one()]))] };
   });
 }
 
@@ -144,10 +144,10 @@ async function tell(backend) {
 const chance = 1e-3;
 
 /**
- * Where two texts part: the number of tokens before, both tokens, and by how much backend-cpu's logits of them differ. undefined if they
+ * Where two texts diverge: the number of tokens before, both tokens, and by how much backend-cpu's logits of them differ. undefined if they
  * are equal.
  */
-async function parting(cpu, prompt, want, got) {
+async function divergence(cpu, prompt, want, got) {
   const at = want.findIndex((token, i) => token !== got[i]);
   if (at < 0) return undefined;
   const ids = [...prompt, ...want.slice(0, at)];
@@ -158,26 +158,26 @@ async function parting(cpu, prompt, want, got) {
   return { at, want: want[at], got: got[at], difference: Math.abs(last[want[at]] - last[got[at]]) };
 }
 
-const partingText = ({ at, want, got, difference }) =>
+const divergenceText = ({ at, want, got, difference }) =>
   `after ${at} tokens ${got} instead of ${want}: logits differ by ${difference?.toExponential(1)}${difference < chance ? ', chance' : ''}`;
 
 const story = async () =>
   owning(await openCpu({ precision: 'exact' }), async (cpu) => {
-    const { prompt, told } = await tell(cpu);
-    const [want] = told;
-    const partings = [];
-    for (const got of (await withDevice(true, tell)).told)
-      partings.push(await parting(cpu, prompt, want, got));
-    const same = partings.map((one) => one?.at ?? storyTokens);
-    const notes = [...new Set(partings.filter(Boolean).map(partingText))];
+    const { prompt, texts } = await generate(cpu);
+    const [want] = texts;
+    const divergences = [];
+    for (const got of (await withDevice(true, generate)).texts)
+      divergences.push(await divergence(cpu, prompt, want, got));
+    const same = divergences.map((one) => one?.at ?? storyTokens);
+    const differences = [...new Set(divergences.filter(Boolean).map(divergenceText))];
     return {
-      passed: partings.every((one) => one === undefined || one.difference < chance),
+      passed: divergences.every((one) => one === undefined || one.difference < chance),
       message: [
         `as backend-cpu (exact): the first ${same.join(', ')} of ${storyTokens} greedy tokens`,
-        ...notes,
+        ...differences,
       ].join('; '),
       same,
-      partings: partings.map((one) => one ?? null),
+      divergences: divergences.map((one) => one ?? null),
     };
   });
 

@@ -47,13 +47,13 @@ const alternatives = [
   forced('QUERN_CUDA_DEPENDENT', 0, (one) => isAttention(one) || one.rows === 1),
 ];
 
-const leastSeconds = 3 * patience;
+const minSeconds = 3 * patience;
 const wantedCases = new RegExp(process.env.QUERN_GPU_CHOICE_CASES ?? '');
 
 /** Sends { name, seconds } of a case, or why there are none. */
 async function report(name, act) {
   const found = { name };
-  if (secondsLeft() < leastSeconds) found.skipped = true;
+  if (secondsLeft() < minSeconds) found.skipped = true;
   else
     try {
       found.seconds = await act();
@@ -166,7 +166,7 @@ async function measureAll() {
   const all = [];
   const notStarted = [];
   for (const one of wanted) {
-    if (secondsLeft() < leastSeconds) notStarted.push(one.name);
+    if (secondsLeft() < minSeconds) notStarted.push(one.name);
     else all.push(...(await measured(one)));
     saveUnfinished('choices', resultsOf(machine, all, notStarted));
   }

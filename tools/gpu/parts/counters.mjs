@@ -1,9 +1,9 @@
 // Counters of the hardware for eight kernels, by Nsight Compute: ncu.csv in results.tar. `node counters.mjs own`: the ops that it watches.
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { floats, productOf, withAttention, withWeights } from './cases.mjs';
+import { attentionName, floats, productName, productOf, withAttention, withWeights } from './cases.mjs';
 import { withDevice } from './device.mjs';
-import { endingOf, runScript } from './processes.mjs';
+import { endingOf, runScript, sendToParent } from './processes.mjs';
 import { detailPath, outputOf, secondsLeft, small, writeResults } from './setting.mjs';
 import { loadOnes } from './weights.mjs';
 
@@ -30,20 +30,39 @@ const attentions = small
       { sequences: 1, rows: 2048, depth: 0 },
     ];
 
-/** Each op once: one of each kernel is watched. */
-async function runAll(backend) {
-  for (const [format, shape, rows] of products)
-    await withWeights(backend, format, shape, (weights) =>
-      run(backend, productOf(backend, weights, shape, rows).record),
-    );
-  for (const shape of attentions)
-    await withAttention(backend, 'f16', shape, ({ record }) => run(backend, record));
+async function runNorms(backend) {
   const [T, D] = small ? [1, 256] : [2048, 4096];
   const w = await loadOnes(backend, D);
   await run(backend, {
     prepare: (step) => step.input(floats(T * D), [T, D]),
     op: (_, x) => backend.swiglu(backend.rmsNorm(x, w, { eps: 1e-5 }), x),
   });
+}
+
+/** [name, run]: one of each kernel is watched. */
+const works = [
+  ...products.map(([format, shape, rows]) => [
+    productName(format, shape, rows),
+    (backend) =>
+      withWeights(backend, format, shape, (weights) =>
+        run(backend, productOf(backend, weights, shape, rows).record),
+      ),
+  ]),
+  ...attentions.map((shape) => [
+    attentionName('f16', shape),
+    (backend) => withAttention(backend, 'f16', shape, ({ record }) => run(backend, record)),
+  ]),
+  ['rmsNorm, swiglu', runNorms],
+];
+
+/** ncu writes what it found when its program ends: seconds for that. */
+const secondsOfReport = 4;
+
+/** Runs works while there is time. */
+async function runAll(backend) {
+  for (const [name, act] of works)
+    if (secondsLeft() < secondsOfReport + 2) sendToParent({ skipped: name });
+    else await act(backend);
 }
 
 const kernels = 'regex:^(linear_|product_bf16|attention_|add_rms|rms_norm|swiglu)';
@@ -67,17 +86,21 @@ async function runPart() {
     '--kernel-name',
     kernels,
   ];
+  const skipped = [];
   const { ended, text } = await runScript(fileURLToPath(import.meta.url), ['own'], {
+    onFound: (found) => skipped.push(found.skipped),
     env: { QUERN_CUDA_RATES: 'table' }, // kernels that measure are not watched
     wrapper: ['ncu', ...watched, ...sections.flatMap((name) => ['--section', name])],
     seconds: Math.max(1, secondsLeft() - 1),
   });
-  const counters = existsSync(log) ? countersIn(readFileSync(log, 'utf8')) : [];
+  const report = existsSync(log) ? readFileSync(log, 'utf8') : '';
+  const counters = countersIn(report);
   for (const { kernel, ...values } of counters) console.log(`${kernel}: ${Object.values(values).join(', ')}`);
-  writeResults('counters', {
-    counters,
-    problems: ended ? [`ncu: ${endingOf({ ended, text })}`] : [],
-  });
+  const errors = [...new Set(`${report}\n${text}`.match(/^==ERROR==.*/gm))];
+  const problems = errors.map((line) => `ncu: ${line.slice(0, 300)}`);
+  if (ended && problems.length === 0) problems.push(`ncu: ${endingOf({ ended, text })}`);
+  if (!ended && counters.length === 0) problems.push('ncu: no counters of any kernel');
+  writeResults('counters', { counters, skipped, problems });
 }
 
 /** The cells of a line of CSV whose cells are quoted. */

@@ -28,7 +28,7 @@ const matrices = small
     ];
 const productRows = small ? [1, 16] : [1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 256, 2048];
 /** The output matrix meets one row per sequence, never a whole prompt. */
-const mostOutputRows = 256;
+const maxOutputRows = 256;
 /** With precision 'exact' too: matrices of layers. */
 const exactRows = small ? [16] : [16, 2048];
 const exactMatrices = matrices.slice(0, 3);
@@ -51,11 +51,11 @@ let takes = () => true;
 const met = new Set((readResults('kernels')?.kernels ?? []).map(({ name }) => name));
 const isWanted = (name) => !met.has(name) && takes(name);
 
-const leastSeconds = 4 * patience;
+const minSeconds = 4 * patience;
 
 /** Whether there is time for a case or a group of cases; otherwise it is named. */
 function timeFor(name) {
-  if (secondsLeft() >= leastSeconds) return true;
+  if (secondsLeft() >= minSeconds) return true;
   sendToParent({ skipped: name });
   return false;
 }
@@ -84,7 +84,7 @@ async function orFailed(name, act) {
 /** `label`: at the end of names, such as ', exact'. */
 async function measureProducts(backend, format, [N, K], rows, label = '') {
   const nameOf = (count) => productName(format, [N, K], count) + label;
-  const wanted = rows.filter((T) => isWanted(nameOf(T)) && !(N > 100_000 && T > mostOutputRows));
+  const wanted = rows.filter((T) => isWanted(nameOf(T)) && !(N > 100_000 && T > maxOutputRows));
   if (wanted.length === 0 || met.has(nameOf('…')) || !timeFor(nameOf('…'))) return;
   await orFailed(nameOf('…'), () =>
     withWeights(backend, format, [N, K], async (weights) => {
@@ -273,14 +273,14 @@ function take(one) {
 }
 
 /** Processes that end before their time: as many are started anew. */
-const mostCrashes = 12;
+const maxCrashes = 12;
 const self = fileURLToPath(import.meta.url);
 
 async function runPart() {
   Object.assign(found, await ceilingsOf(0.3 * secondsLeft()));
   saveUnfinished('kernels', results());
-  if (secondsLeft() <= leastSeconds) found.skipped.push('all cases');
-  for (let crashes = 0; crashes < mostCrashes && secondsLeft() > leastSeconds; crashes++) {
+  if (secondsLeft() <= minSeconds) found.skipped.push('all cases');
+  for (let crashes = 0; crashes < maxCrashes && secondsLeft() > minSeconds; crashes++) {
     let begun;
     const { ended, text } = await runScript(self, ['own'], {
       seconds: secondsLeft(),

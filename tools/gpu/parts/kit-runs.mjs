@@ -7,10 +7,10 @@ import { patience } from './setting.mjs';
 
 const script = fileURLToPath(new URL('conformance.mjs', import.meta.url));
 
-/** A case that says nothing for so long is stopped. */
+/** A case that prints nothing for this many seconds is stopped. */
 const silence = 10 * patience;
 /** A driver that cannot be made fails each process at its first case. */
-const mostIdle = 3;
+const maxIdle = 3;
 
 const nameOf = ({ suite, name }) => `${suite} › ${name}`;
 
@@ -84,7 +84,7 @@ async function runProcess(found, selection, seconds, { quiet, ...options }) {
 async function runShare(found, selection, { until, ...options }) {
   let from = 0;
   const avoid = new Set();
-  for (let idle = 0; idle < mostIdle; ) {
+  for (let idle = 0; idle < maxIdle; ) {
     const seconds = until - Date.now() / 1000;
     if (seconds < 1) return found.unfinished++;
     const ran = await runProcess(found, { ...selection, from, avoid: [...avoid] }, seconds, options);

@@ -19,11 +19,11 @@ const { ceilings } = readResults('ceilings') ?? {};
 const { copyBandwidth, bf16Rate } = ceilings ?? { copyBandwidth: {}, bf16Rate: {} };
 
 /** Least seconds for a work. */
-const leastSeconds = 4;
+const minSeconds = 4;
 
 /** One work, unless the time is up. A failure does not end the subject; after one of the device nothing can follow. */
 async function measure(work, act) {
-  if (secondsLeft() < leastSeconds) return sendToParent({ skipped: work });
+  if (secondsLeft() < minSeconds) return sendToParent({ skipped: work });
   sendToParent({ begins: work });
   try {
     sendToParent({ work, ...(await act()) });
@@ -110,7 +110,7 @@ async function language(backend, path, { loads, steps }) {
       sendToParent({ work: 'loading', failed: errorText(error) });
     }
   if (steps.length === 0) return;
-  if (secondsLeft() < leastSeconds) return sendToParent({ skipped: 'times per op' });
+  if (secondsLeft() < minSeconds) return sendToParent({ skipped: 'times per op' });
   await timesOfSteps(backend, path, steps, sendToParent);
 }
 

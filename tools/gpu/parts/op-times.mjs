@@ -7,7 +7,7 @@ import { secondsLeft } from './setting.mjs';
 
 /** Runs of a step: the least time of each op counts. */
 const runs = 3;
-const mostRows = 24;
+const maxRows = 24;
 
 /** One run: { op, name, milliseconds } of each op. */
 async function run(model, cache, sequences, rows) {
@@ -42,7 +42,7 @@ function summary(all) {
   return {
     milliseconds: least.reduce((sum, one) => sum + one.milliseconds, 0),
     count: least.length,
-    ops: ops.slice(0, mostRows),
+    ops: ops.slice(0, maxRows),
   };
 }
 

@@ -2,11 +2,18 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
+const endNow = () => process.kill(process.pid, 'SIGKILL');
+
 /** A child that its parent leaves ends too, whatever its kernels do: run.sh may be stopped at any time. */
-if (process.env.QUERN_GPU_CHILD === '1') {
-  process.stdin.on('end', () => process.kill(process.pid, 'SIGKILL')).on('error', () => {});
+if (process.env.QUERN_GPU_CHILD === 'direct') {
+  process.stdin.on('end', endNow).on('error', () => {});
   process.stdin.resume();
   process.stdin.unref?.();
+}
+/** A wrapper may close the input of what it runs: there the parent's number changes, to 1 where no other program adopts. */
+if (process.env.QUERN_GPU_CHILD === 'wrapped') {
+  const parent = process.ppid;
+  setInterval(() => (parent === 1 || process.ppid !== parent) && endNow(), 500).unref();
 }
 
 const parsed = (line) => {
@@ -19,9 +26,9 @@ const parsed = (line) => {
 
 /** A killed process whose kernel hangs may take long to be gone. */
 const goneSeconds = 2;
-const mostText = 4 << 20;
+const maxText = 4 << 20;
 
-/** Stops a process after `seconds`, or after `silence` seconds without a line. `heard` begins the silence anew. */
+/** Stops a process after `seconds`, or after `silence` seconds without a line. `restart` begins the silence anew. */
 function limits(child, { seconds, silence }, say) {
   let quiet;
   const stop = (message) => {
@@ -29,17 +36,17 @@ function limits(child, { seconds, silence }, say) {
     child.kill('SIGKILL');
   };
   const whole = seconds && setTimeout(stop, 1000 * seconds, `was stopped after ${Math.round(seconds)} s`);
-  const heard = () => {
+  const restart = () => {
     clearTimeout(quiet);
     if (silence)
       quiet = setTimeout(stop, 1000 * silence, `was stopped after ${Math.round(silence)} s of silence`);
   };
-  heard();
+  restart();
   const clear = () => {
     clearTimeout(whole);
     clearTimeout(quiet);
   };
-  return { heard, clear };
+  return { restart, clear };
 }
 
 /**
@@ -53,7 +60,7 @@ export function runProgram(command, args, options = {}) {
     let text = '';
     let ended;
     const child = spawn(command, args, {
-      env: { ...process.env, QUERN_GPU_CHILD: '1', ...env },
+      env: { ...process.env, QUERN_GPU_CHILD: 'direct', ...env },
       stdio: ['pipe', 'pipe', 'pipe'],
     });
     const limit = limits(child, options, (message) => {
@@ -61,11 +68,11 @@ export function runProgram(command, args, options = {}) {
       setTimeout(finish, 1000 * goneSeconds);
     });
     const take = (line) => {
-      limit.heard();
+      limit.restart();
       const found = line.startsWith('{') ? parsed(line) : undefined;
       if (found && onFound) return onFound(found);
       onLine?.(line);
-      if (text.length < mostText) text += `${line}\n`;
+      if (text.length < maxText) text += `${line}\n`;
     };
     for (const stream of [child.stdout, child.stderr]) createInterface({ input: stream }).on('line', take);
     const finish = () => {
@@ -89,8 +96,7 @@ export function runProgram(command, args, options = {}) {
 /** The same of one of our scripts. `wrapper`: a program and arguments that run it, such as a sanitizer. */
 export function runScript(path, args, { wrapper = [], ...options } = {}) {
   const [command, ...all] = [...wrapper, process.execPath, '--no-warnings', path, ...args.map(String)];
-  // A wrapper may close the input of what it runs.
-  const env = { ...options.env, ...(wrapper.length > 0 && { QUERN_GPU_CHILD: '0' }) };
+  const env = { ...options.env, ...(wrapper.length > 0 && { QUERN_GPU_CHILD: 'wrapped' }) };
   return runProgram(command, all, { ...options, env });
 }
 

@@ -57,11 +57,11 @@ const parts = [
 
 /** Seconds of single parts, all together, by default. */
 const usualSeconds = 540;
-/** A part that does not end by itself is stopped so long after its end. */
+/** A part that does not end by itself is stopped this many seconds after its end. */
 const grace = 2;
 /** What each part that follows is left at least, where parts are named one by one. */
 const secondsOfPart = 60;
-const leastSeconds = 2;
+const minSeconds = 2;
 
 const now = () => Date.now() / 1000;
 const began = Number(process.env.QUERN_GPU_BEGAN ?? now());
@@ -125,14 +125,10 @@ function pack() {
 }
 const secondsOfPack = 5;
 
-/** What nvidia-smi says of the driver; '' without it. */
-const driverIn = (results) =>
-  results?.missing.includes('nvidia-smi') ? '' : (results?.facts['nvidia-smi'] ?? '');
-
 /** What later parts take from a part before them. */
 function environmentAfter(part) {
   if (part === 'smoke') return readResults('smoke')?.switches ?? {};
-  if (part === 'facts') return { QUERN_GPU_DRIVER: driverIn(readResults('facts')) };
+  if (part === 'facts') return { QUERN_GPU_DRIVER: readResults('facts')?.driver ?? '' };
   return {};
 }
 
@@ -163,7 +159,7 @@ async function runPart({ part, args = [], env = {}, end }, inherited, patience) 
   const switches = shownSwitches(inherited);
   log(`== ${part}${switches && `, with${switches}`}`);
   const left = end - now();
-  if (left < leastSeconds) {
+  if (left < minSeconds) {
     problems.push(`${part}: not started, the time was up`);
     return {};
   }

@@ -23,8 +23,9 @@ const toolsOf = {
 };
 const tools = (process.env.QUERN_GPU_TOOLS ?? Object.keys(toolsOf).join()).split(',');
 
-const leastSeconds = 5;
-const mostText = 4 << 20;
+const minSeconds = 5;
+/** Bytes of a tool's report: a place that runs commands may return no file above 16 MiB, and results.tar has all. */
+const maxText = 1 << 20;
 
 const isFinding = (line) =>
   !/SUMMARY/.test(line) &&
@@ -45,7 +46,7 @@ function outcomeOf({ passed, failed, unfinished, failures, text }) {
 }
 
 async function check(tool) {
-  if (secondsLeft() < leastSeconds * patience)
+  if (secondsLeft() < minSeconds * patience)
     return { tool, message: 'not started, the time was up', lines: [] };
   const { count, env } = toolsOf[tool];
   const options = ['--tool', tool, '--error-exitcode', String(foundCode), '--target-processes', 'all'];
@@ -60,7 +61,7 @@ async function check(tool) {
       log: detailPath(`sanitize-${tool}.log`),
     },
   );
-  writeFileSync(detailPath(`sanitize-${tool}.txt`), found.text.slice(0, mostText));
+  writeFileSync(detailPath(`sanitize-${tool}.txt`), found.text.slice(0, maxText));
   const lines = found.text.split('\n').filter((line) => line.startsWith('====='));
   return { tool, ...outcomeOf(found), lines: lines.slice(0, 40) };
 }

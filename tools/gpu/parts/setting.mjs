@@ -4,7 +4,7 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Tiny shapes, to rehearse on an emulated GPU. */
+/** Tiny shapes, for a dry run on an emulated GPU. */
 export const small = process.env.QUERN_GPU_SMALL === '1';
 
 export const kit = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -23,7 +23,7 @@ const now = () => Date.now() / 1000;
 const end = Number(process.env.QUERN_GPU_END ?? now() + 540);
 export const secondsLeft = () => end - now();
 
-/** Limits of single cases are those of an H100's machine times this: a rehearsal has more time. */
+/** Limits of single cases are those of an H100's machine times this: a dry run has more time. */
 export const patience = Number(process.env.QUERN_GPU_PATIENCE ?? 1);
 
 /** [item, end]: items that share the seconds from now to `until` in proportion to `seconds`; what one leaves, the next ones have. */
@@ -55,12 +55,12 @@ export function outputOf(command, args, options = {}) {
   }
 }
 
-/** Driver, clocks and other users of the device, by nvidia-smi. */
-export const nvidia = () =>
-  outputOf('nvidia-smi', [
-    '--query-gpu=name,driver_version,memory.total,clocks.max.sm,clocks.max.mem,power.limit',
-    '--format=csv,noheader',
-  ]);
+/** Arguments of nvidia-smi: the device, its driver, memory and clocks. */
+export const nvidiaQuery = [
+  '--query-gpu=name,driver_version,memory.total,clocks.max.sm,clocks.max.mem,power.limit',
+  '--format=csv,noheader',
+];
+const nvidia = () => outputOf('nvidia-smi', nvidiaQuery, { timeout: 5000 });
 
 let driver;
 

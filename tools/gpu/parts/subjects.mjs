@@ -32,7 +32,7 @@ const tinyGptq = {
 };
 const gptqShape = small ? tinyGptq : modelShapes['llama-3.1-8b'];
 
-/** A rehearsal has the demo model in the place of all others. */
+/** A dry run has the demo model in the place of all others. */
 const demo = join(kit, 'node_modules/@quern/demo-model/model/quern-demo.gguf');
 
 const synthetic = (shape, format) => ({

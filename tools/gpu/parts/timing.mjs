@@ -4,7 +4,7 @@ import { small } from './setting.mjs';
 
 /** Seconds of device work in a plan: long beside the wake-up of JavaScript. */
 const enough = 0.004;
-const mostOps = small ? 8 : 400;
+const maxOps = small ? 8 : 400;
 
 /** Other programs make runs longer, never shorter. */
 const lowerQuartile = (values) => [...values].sort((a, b) => a - b)[values.length >> 2];
@@ -45,7 +45,7 @@ async function secondsOfReplay(graph, times) {
 /** Runs of a plan; fewer of a long one. */
 const timesFor = (seconds) => (small || seconds > 0.02 ? 3 : 9);
 
-/** Other programs disturb a measurement; so often it is repeated. */
+/** Other programs disturb a measurement: it is repeated this many times at most. */
 const attempts = 4;
 
 const secondsOfPlan = async (backend, record, ops, consumers, times) =>
@@ -68,7 +68,7 @@ async function estimate(backend, record) {
  */
 export async function secondsOfOp(backend, record) {
   const alone = await estimate(backend, record);
-  const n = Math.max(small ? 1 : 2, record.least ?? 1, Math.min(mostOps, Math.ceil(enough / alone)));
+  const n = Math.max(small ? 1 : 2, record.least ?? 1, Math.min(maxOps, Math.ceil(enough / alone)));
   const secondsOf = (ops) => secondsOfPlan(backend, record, ops, 2 * n, timesFor(n * alone));
   for (let i = 0; i < attempts; i++) {
     const few = await secondsOf(n);
