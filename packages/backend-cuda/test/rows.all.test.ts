@@ -1,13 +1,11 @@
 // Products of 3 to 128 rows on the emulated device: which kernel serves them, and what it gives.
 import './emulated.js';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { knownCodecs } from '@quern/conformance';
-import type { Backend, Step, Tensor, Weight } from '@quern/core';
+import type { Backend, Step, Weight } from '@quern/core';
 import { gpuFormats } from '@quern/native-runtime';
 import { withSettings } from '../../gpu/test/settings.js';
 import { createBackend } from '../src/index.js';
+import { launchesOfStep } from './launches.js';
 import { bf16Matrix, blockMatrix, load, type Matrix, uniform } from './matrices.js';
 
 const [N, K] = [70, 512];
@@ -45,31 +43,6 @@ async function launches(kernel: string, matrix: Matrix, rows: number, options = 
     });
   });
   return failed;
-}
-
-const folder = mkdtempSync(join(tmpdir(), 'quern-rows-'));
-afterAll(() => rmSync(folder, { recursive: true }));
-
-/** How often each kernel runs while `act` does. */
-async function launchesOf(act: () => Promise<unknown>): Promise<Readonly<Record<string, number>>> {
-  const file = join(folder, 'launches');
-  writeFileSync(file, '');
-  await withSettings({ QUERN_EMULATED_LAUNCHES: file }, async () => void (await act()));
-  const counts: Record<string, number> = {};
-  for (const name of readFileSync(file, 'utf8').split('\n').filter(Boolean))
-    counts[name] = (counts[name] ?? 0) + 1;
-  return counts;
-}
-
-/** The launches of a step that keeps what `record` returns, and the results. */
-async function launchesOfStep(backend: Backend, record: (step: Step) => readonly Tensor[]) {
-  using step = backend.step();
-  const outputs = record(step);
-  for (const y of outputs) step.keep(y);
-  const launches = await launchesOf(() => step.run());
-  const results = [];
-  for (const y of outputs) results.push(await step.read(y));
-  return { launches, results };
 }
 
 const matrixOf = (format: string, rows = N) =>

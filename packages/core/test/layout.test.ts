@@ -125,6 +125,25 @@ test('memory freed in any order merges into one range', () => {
   expect(layOut(plan).arenaBytes).toBeLessThanOrEqual(10 * 64);
 });
 
+/** A product, the norm of its sum with a residual, and a product behind it: the memory, and whether the sum lies over x. */
+function epilogue(rows: number): { readonly bytes: number; readonly overlaps: boolean } {
+  const recorded = planner.plan((step) => {
+    const residual = input(step, rows, 16);
+    const sum = b.add(residual, b.linear(b.silu(residual), planner.weight([16, 16])));
+    b.add(b.linear(b.rmsNorm(sum, planner.weight([16]), { eps: 0 }), planner.weight([16, 16])), sum);
+  });
+  const plan = fuse(recorded, () => true);
+  const layout = layOut(plan);
+  const [{ outputs }, , { outputs: sums }] = [plan.ops[0]!, plan.ops[1]!, plan.ops[2]!];
+  const [x, sum] = [outputs[0]!, sums[0]!].map(({ storage }) => layout.places.get(storage)!.byteOffset);
+  return { bytes: layout.arenaBytes, overlaps: Math.abs(x! - sum!) < rows * 64 };
+}
+
+test('few rows: the sum of a norm lies apart from x of the product before it, for one tensor more', () => {
+  expect(epilogue(8)).toEqual({ bytes: 4 * 8 * 64, overlaps: false });
+  expect(epilogue(9)).toEqual({ bytes: 3 * 9 * 64, overlaps: true });
+});
+
 test('a view keeps the memory of its tensor', () => {
   const plan = planner.plan((step) => {
     const x = b.silu(input(step, 4, 16));

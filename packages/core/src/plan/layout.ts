@@ -41,14 +41,29 @@ export function placed(
 
 const aligned = (bytes: number) => Math.ceil(bytes / alignment) * alignment;
 
+/**
+ * Rows up to which a `linear` keeps its operands until its result has been added by an `addRmsNorm` behind it: a driver that
+ * streams weights may write the sum in the product's epilogue, while other outputs still read x.
+ */
+const epilogueRows = 8;
+
+/** The last op that may read the operands of op `i`. */
+function lastReader(ops: Plan['ops'], i: number): number {
+  const [{ op, outputs }, next] = [ops[i]!, ops[i + 1]];
+  if (op.name !== 'linear' || next?.op.name !== 'addRmsNorm') return i;
+  const y = outputs[0]!;
+  const adds = next.operands.some((one) => one?.kind === 'tensor' && one.storage === y.storage);
+  return adds && y.shape[0]! <= epilogueRows ? i + 1 : i;
+}
+
 /** By op index: the storages that no later op uses. */
 function endings({ ops, storages }: Plan): ReadonlyMap<number, readonly Storage[]> {
   const last = new Int32Array(storages.length).fill(-1);
   const touch = (operand: PlanOperand | undefined, i: number) => {
-    if (operand?.kind === 'tensor') last[operand.storage.id] = i;
+    if (operand?.kind === 'tensor') last[operand.storage.id] = Math.max(last[operand.storage.id]!, i);
   };
   for (let i = 0; i < ops.length; i++) {
-    for (const operand of ops[i]!.operands) touch(operand, i);
+    for (const operand of ops[i]!.operands) touch(operand, lastReader(ops, i));
     for (const output of ops[i]!.outputs) touch(output, i);
   }
   const ending = new Map<number, Storage[]>();

@@ -26,12 +26,17 @@ uint64_t bytes_of(const PlanOp& op) {
   return bytes * uint64_t(std::max<int64_t>(1, rows / segment_rows));
 }
 
-// The end of the segment that begins at `from`: after one op at least.
-size_t end_of_segment(const std::vector<PlanOp>& ops, size_t from) {
+// The end of the segment that begins at `from`: after one op at least, and not between ops that are launched together.
+size_t end_of_segment(const std::vector<PlanOp>& ops, const std::vector<Folding>& foldings, size_t from) {
   size_t to = from;
   uint64_t bytes = 0;
-  do bytes += bytes_of(ops[to++]);
-  while (to < std::min(from + segment, ops.size()) && bytes + bytes_of(ops[to]) <= segment_bytes);
+  while (to < ops.size()) {
+    const size_t end = foldings[to] == Folding::none ? to + 1 : to + folded_ops;
+    uint64_t next = 0;
+    for (size_t op = to; op < end; op++) next += bytes_of(ops[op]);
+    if (to > from && (end > from + segment || bytes + next > segment_bytes)) break;
+    bytes += next, to = end;
+  }
   return to;
 }
 
@@ -262,23 +267,34 @@ void GpuDevice::launch(const Plan& plan, size_t op) {
   launch_op(*gpu_, scratch_, plan.ops()[op], int(op) + 1, reinterpret_cast<int*>(fault_.data()), precision_);
 }
 
+// Launches an op, or several together; the op behind them.
+size_t GpuDevice::launch_next(const Plan& plan, const Placed& placed, size_t op) {
+  const Folding folding = placed.foldings[op];
+  if (folding != Folding::none && launch_folded(*gpu_, scratch_, std::span(plan.ops()).subspan(op, folded_ops), folding, int(op) + 1,
+                                                reinterpret_cast<int*>(fault_.data()), precision_))
+    return op + folded_ops;
+  launch(plan, op);
+  return op + 1;
+}
+
 // The first run fills scratch memory and loads kernels: what may not happen in a capture. `between`: called between segments.
 template <class Between>
 void GpuDevice::launch_all(Plan& plan, Placed& placed, const Run& run, Between& between) {
   if (placed.has_run && !run.times && gpu_->takes_graphs()) replay(plan, placed, run, between);
-  else record(plan, run, between);
+  else record(plan, placed, run, between);
   placed.has_run = true;
 }
 
-// Launches all ops. With times, a mark before each op and after the last, and no other marks.
+// Launches all ops. With times, each alone, a mark before each op and after the last, and no other marks.
 template <class Between>
-void GpuDevice::record(const Plan& plan, const Run& run, Between& between) {
-  for (size_t i = 0; i < plan.ops().size(); i++) {
+void GpuDevice::record(const Plan& plan, const Placed& placed, const Run& run, Between& between) {
+  for (size_t i = 0, end = 0, marked = 0; i < plan.ops().size(); i = end) {
     if (run.times) gpu_->mark();
-    else if (i > 0 && i % first_segment == 0) between();
+    else if (i - marked >= first_segment) between(), marked = i;
     need_running(plan, run, i);
-    launch(plan, i);
-    count(plan.ops()[i]);
+    if (run.times) launch(plan, i), end = i + 1;
+    else end = launch_next(plan, placed, i);
+    for (size_t op = i; op < end; op++) count(plan.ops()[op]);
   }
   if (run.times) gpu_->mark();
 }
@@ -290,9 +306,9 @@ void GpuDevice::replay(const Plan& plan, Placed& placed, const Run& run, Between
     if (i > 0) between();
     need_running(plan, run, from);
     if (i == placed.segments.size()) {
-      const size_t end = end_of_segment(plan.ops(), from);
+      const size_t end = end_of_segment(plan.ops(), placed.foldings, from);
       placed.segments.push_back({end, gpu_->capture([&] {
-        for (size_t op = from; op < end; op++) launch(plan, op);
+        for (size_t op = from; op < end;) op = launch_next(plan, placed, op);
       })});
       placed.hold(scratch_);
     }

@@ -43,11 +43,12 @@ class GpuDevice : public Device {
   FoundRates rates();
   void need_running(const Plan& plan, const Run& run, size_t next);
   void launch(const Plan& plan, size_t op);
+  size_t launch_next(const Plan& plan, const Placed& placed, size_t op);
   Placed& begin(Plan& plan, const Run& run);
   template <class Between>
   void launch_all(Plan& plan, Placed& placed, const Run& run, Between& between);
   template <class Between>
-  void record(const Plan& plan, const Run& run, Between& between);
+  void record(const Plan& plan, const Placed& placed, const Run& run, Between& between);
   template <class Between>
   void replay(const Plan& plan, Placed& placed, const Run& run, Between& between);
   void read_outputs(const Plan& plan, const Placed& placed);

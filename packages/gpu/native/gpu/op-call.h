@@ -8,14 +8,17 @@
 
 namespace quern::gpu {
 
+struct FoldedX;
+
 class OpCall : public OpView {
  public:
-  OpCall(Gpu& gpu, Scratch& scratch, const PlanOp& op, int index, int* fault, Precision precision)
-      : OpView(op, copies_), precision(precision), index(index), fault(fault), gpu_(gpu), scratch_(scratch) {}
+  OpCall(Gpu& gpu, Scratch& scratch, const PlanOp& op, int index, int* fault, Precision precision, const FoldedX* folded_x = nullptr)
+      : OpView(op, copies_), precision(precision), index(index), fault(fault), folded_x(folded_x), gpu_(gpu), scratch_(scratch) {}
 
   const Precision precision;
-  const int index;   // of the op + 1
-  int* const fault;  // int [2] on the device
+  const int index;               // of the op + 1
+  int* const fault;              // int [2] on the device
+  const FoldedX* const folded_x; // in the place of x (ops/folded-norm.h); null: x is as it is
 
   const int32_t* ids(int operand) const { return ints_out(operand); }
   // A weight [rows, columns] or [E, N, K].

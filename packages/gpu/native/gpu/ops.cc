@@ -1,5 +1,6 @@
 #include "gpu/ops.h"
 
+#include "gpu/ops/folded-norm.h"
 #include "gpu/ops/ops.h"
 #include "quern/failure.h"
 
@@ -55,13 +56,26 @@ constexpr Entry entries[] = {
     {BiasGeluOp::index, gpu::bias_gelu},
 };
 
+const Entry& entry_of(const PlanOp& op) {
+  for (const Entry& entry : entries)
+    if (&op_table[entry.index] == op.spec) return entry;
+  fail(Code::unsupported, "[%s] this device has no kernel for it", op.spec->name);
+}
+
 }  // namespace
 
 void launch_op(Gpu& gpu, Scratch& scratch, const PlanOp& op, int index, int* fault, Precision precision) {
   scratch.begin_op();
-  for (const Entry& entry : entries)
-    if (&op_table[entry.index] == op.spec) return entry.launch(OpCall(gpu, scratch, op, index, fault, precision));
-  fail(Code::unsupported, "[%s] this device has no kernel for it", op.spec->name);
+  entry_of(op).launch(OpCall(gpu, scratch, op, index, fault, precision));
+}
+
+bool launch_folded(Gpu& gpu, Scratch& scratch, std::span<const PlanOp> ops, Folding folding, int index, int* fault, Precision precision) {
+  scratch.begin_op();
+  const auto call = [&](int i, const FoldedX* x = nullptr) { return OpCall(gpu, scratch, ops[i], index + i, fault, precision, x); };
+  const std::optional<FoldedX> x = launch_folded_norm(call(0), call(1), ops[2], folding);
+  if (!x) return false;
+  entry_of(ops[2]).launch(call(2, &*x));
+  return true;
 }
 
 }  // namespace quern::gpu

@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "gpu/folded-norms.h"
 #include "gpu/scratch.h"
 #include "quern/plan.h"
 
@@ -21,11 +22,13 @@ struct Placed : Prepared {
       : arena(gpu, plan.arena_bytes()),
         inputs(gpu, plan.host().inputs_bytes),
         outputs(gpu, plan.host().outputs_bytes),
-        written(plan.written_outputs()) {
+        written(plan.written_outputs()),
+        foldings(folded_norms(plan.ops())) {
     gpu->fill(inputs.data(), 0, inputs.bytes());
   }
   const GpuBuffer arena, inputs, outputs;
   const std::vector<ByteRange> written;
+  const std::vector<Folding> foldings;
   bool has_run = false;
   bool in_chain = false;                                       // `inputs` may be further than those of the host
   std::vector<Segment> segments;

@@ -42,7 +42,7 @@ static std::pair<double, double> links_of(const std::shared_ptr<Gpu>& gpu) {
 static double row_flops_of(const std::shared_ptr<Gpu>& gpu) {
   return rate_of(gpu, 1, 256, bytes_of_blocks, [&](float* x, float* y, float* w, int, int n) {
     const FewMatrix<Planes> matrix{planes_at(w, n), nullptr, y, n, n / (4 * PRODUCT_WARPS)};
-    const FewLinear<Planes> args{x, {matrix, matrix, matrix}, 1, n, 1};
+    const FewLinear<Planes> args{x, {matrix, matrix, matrix}, 1, n, 1, {}, {}};
     gpu->launch("linear_few_1_q4_k", matrix.end, PRODUCT_WARPS * WARP, &args);
   });
 }

@@ -6,5 +6,6 @@
 #include "cuda/bf16-rows.h"
 #include "cuda/linear-rows.h"
 #include "cuda/linear-tiles.h"
+#include "cuda/norm-fragments.h"
 #include "cuda/product-bf16.h"
 #include "cuda/product-warpgroups.h"

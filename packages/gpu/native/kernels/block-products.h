@@ -163,6 +163,7 @@ FUNCTION void prefetch_streamed(ARGUMENTS const FewLinear<Planes>& args) {
   const WarpShare mine = share_of_warp(args.parts, COLUMNS);
   const int first = share.block * (PRODUCT_WARPS / args.parts * COLUMNS) + mine.first;
   prefetch_groups<Format>(PlaneRows{share.matrix.w, first, share.matrix.columns - first}, args.depth, mine.part);
+  prefetch_norm(args.of_y, first, share.matrix.columns);
 }
 
 template <class Format>
@@ -174,52 +175,82 @@ FUNCTION void prefetch_gated_blocks(ARGUMENTS const GateUp<Planes>& args) {
 }
 
 template <class Format, int ROWS, int COLUMNS>
-FUNCTION void streamed_rows(Shared<Float4> staged, Shared<float> partial, ARGUMENTS const FewLinear<Planes>& args) {
+FUNCTION void streamed_rows(Shared<Float4> staged, Shared<float> partial, Shared<float> norm_sums, ARGUMENTS const FewLinear<Planes>& args) {
   const FewShare<Planes> share = share_of_block(args);
   const int of_block = PRODUCT_WARPS / args.parts * COLUMNS, columns = share.matrix.columns;
   const WarpShare mine = share_of_warp(args.parts, COLUMNS);
+  add_squares<ROWS>(args.of_x, args.rows, norm_sums);
   for (int start = share.block * of_block; start < columns; start += share.blocks * of_block) {
     const int first = start + mine.first;
     const PlaneRows w = {share.matrix.w, first, columns - first};
     const float sum = streamed_columns<Format, ROWS, COLUMNS>(args.x, w, args.rows, args.depth, mine.part, args.parts,
                                                               staged, partial);
-    if (mine.part == 0) put_sums<COLUMNS>(sum, share.matrix, args.rows, first);
+    if (mine.part > 0) continue;
+    const float factor = row_factor<ROWS>(args.of_x, lane() / COLUMNS, args.depth, norm_sums);
+    const float square = put_sums<COLUMNS>(sum, factor, args.of_y, share.matrix, args.rows, first);
+    put_squares<ROWS, COLUMNS>(square, args.of_y, args.rows, first, norm_sums);
   }
 }
 
 template <class Format, int ROWS>
-FUNCTION void gated_blocks(Shared<Float4> staged, Shared<float> partial, ARGUMENTS const GateUp<Planes>& args) {
+FUNCTION void gated_blocks(Shared<Float4> staged, Shared<float> partial, Shared<float> norm_sums, ARGUMENTS const GateUp<Planes>& args) {
   constexpr int PAIRS = 2;
   const int of_block = PRODUCT_WARPS / args.parts * PAIRS;
   const WarpShare mine = share_of_warp(args.parts, PAIRS);
+  add_squares<ROWS>(args.of_x, args.rows, norm_sums);
   for (int start = block_index() * of_block; start < args.columns; start += grid_blocks() * of_block) {
     const int first = start + mine.first;
     const PairedPlaneRows<PAIRS> w = {args.gate, args.up, first, args.columns - first};
     const float sum = streamed_columns<Format, ROWS, 2 * PAIRS>(args.x, w, args.rows, args.depth, mine.part, args.parts,
                                                                 staged, partial);
-    if (mine.part == 0) put_gated<PAIRS>(sum, args.y, args.rows, args.columns, first);
+    if (mine.part > 0) continue;
+    const float factor = row_factor<ROWS>(args.of_x, lane() / (2 * PAIRS), args.depth, norm_sums);
+    put_gated<PAIRS>(sum * factor, args.y, args.rows, args.columns, first);
   }
 }
 
-#define BLOCKS_FEW_ROWS(Format, name, rows)                            \
-  KERNEL_AHEAD(linear_few_##rows##_##name, FewLinear<Planes>) {        \
-    SHARED(Float4, staged, Staged<rows>::count);                       \
-    SHARED(float, partial, PARTIAL_SUMS);                              \
-    prefetch_streamed<Format>(args);                                   \
-    previous_launches_done();                                          \
-    streamed_rows<Format, rows, 4>(staged, partial, args);             \
-  }                                                                    \
-  KERNEL_AHEAD(gate_up_few_##rows##_##name, GateUp<Planes>) {          \
-    SHARED(Float4, staged, Staged<rows>::count);                       \
-    SHARED(float, partial, PARTIAL_SUMS);                              \
-    prefetch_gated_blocks<Format>(args);                               \
-    previous_launches_done();                                          \
-    gated_blocks<Format, rows>(staged, partial, args);                 \
+// Blocks that have room on a processor of NVIDIA, of one row and of two: the compiler would take more registers. With one more, some
+// formats spill.
+template <class Format>
+struct FewBlocks {
+  enum {
+    bits = Format::LOW + Format::HIGH,
+    gated_1 = bits >= 3 && bits <= 5 ? 7 : 6,
+    linear_1 = Format::INTEGERS ? gated_1 : 6,
+    gated_2 = 5,
+    linear_2 = 5
+  };
+};
+
+#define BLOCKS_FEW_1(kind, Format, name, Args) KERNEL_AHEAD_OF(name, Args, 128, FewBlocks<Format>::kind##_1)
+#define BLOCKS_FEW_2(kind, Format, name, Args) KERNEL_AHEAD_OF(name, Args, 128, FewBlocks<Format>::kind##_2)
+#define BLOCKS_FEW_4(kind, Format, name, Args) KERNEL_AHEAD(name, Args)
+#define BLOCKS_FEW_8(kind, Format, name, Args) KERNEL_AHEAD(name, Args)
+#define BLOCKS_FEW_ROWS(Format, name, rows)                                          \
+  BLOCKS_FEW_##rows(linear, Format, linear_few_##rows##_##name, FewLinear<Planes>) { \
+    SHARED(Float4, staged, Staged<rows>::count);                                     \
+    SHARED(float, partial, PARTIAL_SUMS);                                            \
+    SHARED(float, norm_sums, NORM_SUMS);                                             \
+    prefetch_streamed<Format>(args);                                                 \
+    previous_launches_done();                                                        \
+    streamed_rows<Format, rows, 4>(staged, partial, norm_sums, args);                \
+  }                                                                                  \
+  BLOCKS_FEW_##rows(gated, Format, gate_up_few_##rows##_##name, GateUp<Planes>) {    \
+    SHARED(Float4, staged, Staged<rows>::count);                                     \
+    SHARED(float, partial, PARTIAL_SUMS);                                            \
+    SHARED(float, norm_sums, NORM_SUMS);                                             \
+    prefetch_gated_blocks<Format>(args);                                             \
+    previous_launches_done();                                                        \
+    gated_blocks<Format, rows>(staged, partial, norm_sums, args);                    \
   }
 #define BLOCKS_FEW(Format, name) EVERY_FEW_ROWS(BLOCKS_FEW_ROWS, Format, name)
 EVERY_BLOCK_FORMAT(BLOCKS_FEW)
 #undef BLOCKS_FEW
 #undef BLOCKS_FEW_ROWS
+#undef BLOCKS_FEW_1
+#undef BLOCKS_FEW_2
+#undef BLOCKS_FEW_4
+#undef BLOCKS_FEW_8
 
 } // namespace gpu
 } // namespace quern

@@ -1,6 +1,7 @@
 // Up to three matrices that one launch multiplies with the same few rows of x. Each has blocks of its own, one matrix after the other.
 #pragma once
 #include "dense-weights.h"
+#include "folded-norm.h"
 
 namespace quern {
 namespace gpu {
@@ -29,6 +30,8 @@ struct FewLinear {
   FewMatrix<Weights> matrices[MOST_MATRICES];
   int rows, depth;
   int parts;             // of blocks of weights: warps that share a row of w: 1, 2, 4
+  NormOfX of_x;
+  NormOfY of_y;          // of the one matrix
 };
 
 // The matrix of a block of threads, and the block's place among its blocks.
@@ -46,35 +49,20 @@ FUNCTION FewShare<Weights> share_of_block(ARGUMENTS const FewLinear<Weights>& ar
   return {args.matrices[2], block - second, args.matrices[2].end - second};
 }
 
-// COUNT values of a lane: 1, 2, … 32.
-template <int COUNT>
-struct LaneSums {
-  float of[COUNT];
-};
-
-// The sum of values i over the lanes of a warp, in lane i: with the bits of warp_sum. Lanes that add half of the values give the other
-// half away, so that 32 sums take 31 shuffles.
-template <int COUNT>
-FUNCTION float warp_sums(LaneSums<COUNT> values) {
-  UNROLL for (int step = 0; step < 5; step++) {
-    const int kept = COUNT >> (step + 1), apart = WARP >> (step + 1);
-    const bool upper = (lane() & apart) != 0;
-    UNROLL for (int i = 0; i < COUNT / 2; i++)
-      if (i < kept) {
-        const float low = values.of[i], high = values.of[i + kept];
-        values.of[i] = (upper ? high : low) + shuffle_xor(upper ? low : high, apart);
-      }
-    if (kept == 0) values.of[0] += shuffle_xor(values.of[0], apart);
-  }
-  const float sum = values.of[0]; // of value lane · COUNT / WARP
-  return COUNT == 1 || COUNT == WARP ? sum : shuffle(sum, lane() % COUNT * (WARP / COUNT));
-}
-
-// Lane t · COLUMNS + c has the sum of row t and column first + c.
+// Lane t · COLUMNS + c has the sum of row t and column first + c, which `factor` multiplies. The square of what it writes.
 template <int COLUMNS, class Weights>
-FUNCTION void put_sums(float sum, FewMatrix<Weights> matrix, int rows, int first) {
+FUNCTION float put_sums(float sum, float factor, NormOfY norm, FewMatrix<Weights> matrix, int rows, int first) {
   const int t = lane() / COLUMNS, n = first + lane() % COLUMNS;
-  if (t < rows && n < matrix.columns) matrix.y[int64_t(t) * matrix.columns + n] = matrix.bias ? sum + matrix.bias[n] : sum;
+  if (t >= rows || n >= matrix.columns) return 0;
+  const int64_t at = int64_t(t) * matrix.columns + n;
+  float y = sum * factor;
+  if (matrix.bias) y += matrix.bias[n];
+  if (norm.squares) {
+    y += norm.residual[at];
+    norm.scaled[at] = y * norm.w[n];
+  }
+  matrix.y[at] = y;
+  return y * y;
 }
 
 } // namespace gpu

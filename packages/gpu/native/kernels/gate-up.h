@@ -2,6 +2,7 @@
 #pragma once
 #include "activations.h"
 #include "dense-weights.h"
+#include "folded-norm.h"
 
 namespace quern {
 namespace gpu {
@@ -13,6 +14,7 @@ struct GateUp {
   Global<float> y;       // [rows, columns]
   int rows, columns, depth;
   int parts;             // as in FewLinear
+  NormOfX of_x;
 };
 
 // With 2 · PAIRS sums per row: lane t · 2 · PAIRS + p has the sum of gate's column first + p, and the lane PAIRS further that of up.

@@ -84,14 +84,22 @@ struct FewShape {
 
 // All columns of a matrix, by the warps of its blocks. A warp's x comes from the cache: more rows want more columns to share it.
 template <class Format, int ROWS>
-FUNCTION void few_rows(ARGUMENTS const FewLinear<Dense<Format>>& args) {
+FUNCTION void few_rows(Shared<float> norm_sums, ARGUMENTS const FewLinear<Dense<Format>>& args) {
   constexpr int COLUMNS = FewShape<ROWS>::columns, STEPS = FewShape<ROWS>::steps;
   const FewShare<Dense<Format>> share = share_of_block(args);
   const FewMatrix<Dense<Format>> matrix = share.matrix;
-  const int warps = block_threads() / WARP;
-  for (int n = (share.block * warps + warp()) * COLUMNS; n < matrix.columns; n += share.blocks * warps * COLUMNS) {
-    const Streams<Format, COLUMNS> w = streams_from<Format, COLUMNS>(matrix.w, n, matrix.columns, args.depth);
-    put_sums<COLUMNS>(few_columns<Format, ROWS, COLUMNS, STEPS>(args.x, w, args.rows, args.depth), matrix, args.rows, n);
+  const int of_block = block_threads() / WARP * COLUMNS;
+  add_squares<ROWS>(args.of_x, args.rows, norm_sums);
+  for (int start = share.block * of_block; start < matrix.columns; start += share.blocks * of_block) {
+    const int n = start + warp() * COLUMNS;
+    float sum = 0;
+    if (n < matrix.columns) {
+      const Streams<Format, COLUMNS> w = streams_from<Format, COLUMNS>(matrix.w, n, matrix.columns, args.depth);
+      sum = few_columns<Format, ROWS, COLUMNS, STEPS>(args.x, w, args.rows, args.depth);
+    }
+    const float factor = row_factor<ROWS>(args.of_x, lane() / COLUMNS, args.depth, norm_sums);
+    const float square = put_sums<COLUMNS>(sum, factor, args.of_y, matrix, args.rows, n);
+    put_squares<ROWS, COLUMNS>(square, args.of_y, args.rows, n, norm_sums);
   }
 }
 
@@ -111,12 +119,15 @@ struct GatedShape {
 };
 
 template <class Format, int ROWS>
-FUNCTION void gated_rows(ARGUMENTS const GateUp<Dense<Format>>& args) {
+FUNCTION void gated_rows(Shared<float> norm_sums, ARGUMENTS const GateUp<Dense<Format>>& args) {
   constexpr int PAIRS = GatedShape<ROWS>::pairs, STEPS = GatedShape<ROWS>::steps;
   const int warps = block_threads() / WARP;
+  add_squares<ROWS>(args.of_x, args.rows, norm_sums);
   for (int n = (block_index() * warps + warp()) * PAIRS; n < args.columns; n += grid_blocks() * warps * PAIRS) {
     const Streams<Format, 2 * PAIRS> w = paired_streams<Format, PAIRS>(args.gate, args.up, n, args.columns, args.depth);
-    put_gated<PAIRS>(few_columns<Format, ROWS, 2 * PAIRS, STEPS>(args.x, w, args.rows, args.depth), args.y, args.rows, args.columns, n);
+    const float sum = few_columns<Format, ROWS, 2 * PAIRS, STEPS>(args.x, w, args.rows, args.depth);
+    const float factor = row_factor<ROWS>(args.of_x, lane() / (2 * PAIRS), args.depth, norm_sums);
+    put_gated<PAIRS>(sum * factor, args.y, args.rows, args.columns, n);
   }
 }
 
@@ -128,6 +139,7 @@ FUNCTION void prefetch_few(ARGUMENTS const FewLinear<Dense<Format>>& args) {
   const int64_t column = (int64_t(share.block) * (block_threads() / WARP) + warp()) * FewShape<ROWS>::columns;
   const int64_t first = column * args.depth + lane() * LINE;
   if (first < int64_t(share.matrix.columns) * args.depth) prefetch(share.matrix.w.values + first);
+  prefetch_norm(args.of_y, int(column), share.matrix.columns);
 }
 
 // The same of both matrices.
@@ -139,21 +151,37 @@ FUNCTION void prefetch_gated(ARGUMENTS const GateUp<Dense<Format>>& args) {
   if (first < int64_t(args.columns) * args.depth) prefetch((lane() < HALF ? args.gate : args.up).values + first);
 }
 
+// Blocks that have room on a processor of NVIDIA, of one row: the compiler would take more registers. f32 spills with one more.
+template <class Format>
+struct GatedBlocks {
+  enum { of_1 = sizeof(typename Format::Stored) == 4 ? 8 : 9 };
+};
+
+#define GATED_FEW_1(Format, name, Args) KERNEL_AHEAD_OF(name, Args, 128, GatedBlocks<Format>::of_1)
+#define GATED_FEW_2(Format, name, Args) KERNEL_AHEAD(name, Args)
+#define GATED_FEW_4(Format, name, Args) KERNEL_AHEAD(name, Args)
+#define GATED_FEW_8(Format, name, Args) KERNEL_AHEAD(name, Args)
 #define DENSE_FEW_ROWS(Format, name, rows)                                       \
   KERNEL_AHEAD(linear_few_##rows##_##name, FewLinear<Dense<Format>>) {           \
+    SHARED(float, norm_sums, NORM_SUMS);                                         \
     prefetch_few<Format, rows>(args);                                            \
     previous_launches_done();                                                    \
-    few_rows<Format, rows>(args);                                                \
+    few_rows<Format, rows>(norm_sums, args);                                     \
   }                                                                              \
-  KERNEL_AHEAD(gate_up_few_##rows##_##name, GateUp<Dense<Format>>) {             \
+  GATED_FEW_##rows(Format, gate_up_few_##rows##_##name, GateUp<Dense<Format>>) { \
+    SHARED(float, norm_sums, NORM_SUMS);                                         \
     prefetch_gated<Format, rows>(args);                                          \
     previous_launches_done();                                                    \
-    gated_rows<Format, rows>(args);                                              \
+    gated_rows<Format, rows>(norm_sums, args);                                   \
   }
 #define DENSE_FEW(Format, name) EVERY_FEW_ROWS(DENSE_FEW_ROWS, Format, name)
 EVERY_DENSE_FORMAT(DENSE_FEW)
 #undef DENSE_FEW
 #undef DENSE_FEW_ROWS
+#undef GATED_FEW_1
+#undef GATED_FEW_2
+#undef GATED_FEW_4
+#undef GATED_FEW_8
 
 } // namespace gpu
 } // namespace quern

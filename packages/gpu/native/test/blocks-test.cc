@@ -109,7 +109,7 @@ void gate_up_agrees(int rows, int columns, int depth, int parts) {
     return y.values();
   };
   const std::vector<float> want = gated(product(gate), product(up));
-  const GateUp<Planes> args{x.global(), gate.planes(), up.planes(), y.global(), rows, columns, depth, parts};
+  const GateUp<Planes> args{x.global(), gate.planes(), up.planes(), y.global(), rows, columns, depth, parts, {}};
   const std::string name = few_kernel("gate_up_few", rows, Weight<Format>::name);
   launched<2>(name.c_str(), 2, 128, args, [&] { equal(name.c_str(), y.values(), want); });
 }
@@ -141,7 +141,7 @@ void matrices_agree(int rows) {
   const Weight<Format>* const weights[] = {&a, &b, &c};
   const Array<float> x(numbers(rows * depth, 1)), bias(numbers(9, 2));
   const std::string name = few_kernel("linear_few", rows, Weight<Format>::name);
-  FewLinear<Planes> all{x.global(), {}, rows, depth, 2};
+  FewLinear<Planes> all{x.global(), {}, rows, depth, 2, {}, {}};
   std::vector<std::unique_ptr<Array<float>>> ys;
   std::vector<std::vector<float>> want;
   for (int i = 0, end = 0; i < MOST_MATRICES; i++) {
@@ -170,7 +170,7 @@ void planes_are_prefetched() {
                few_of_one<Planes>(x.global(), missing, {}, y.global(), 1, columns, depth, 1));
     for (const bool up : {false, true})
       prefetches(few_kernel("gate_up_few", 1, Weight<Format>::name), what,
-                 GateUp<Planes>{x.global(), up ? w.planes() : missing, up ? missing : w.planes(), y.global(), 1, columns, depth, 1});
+                 GateUp<Planes>{x.global(), up ? w.planes() : missing, up ? missing : w.planes(), y.global(), 1, columns, depth, 1, {}});
   };
   of("low bits", [](Planes& planes) { planes.low = nowhere<unsigned>(); });
   if (Format::HIGH > 0) of("high bits", [](Planes& planes) { planes.high = nowhere<unsigned>(); });

@@ -42,7 +42,7 @@ template <class Weights>
 FewLinear<Weights> few_of_one(Global<const float> x, Weights w, Global<const float> bias, Global<float> y, int rows, int columns,
                               int depth, int blocks, int parts = 1) {
   const FewMatrix<Weights> matrix{w, bias, y, columns, blocks};
-  return {x, {matrix, matrix, matrix}, rows, depth, parts};
+  return {x, {matrix, matrix, matrix}, rows, depth, parts, {}, {}};
 }
 
 } // namespace quern::gpu

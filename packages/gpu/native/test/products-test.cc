@@ -190,7 +190,7 @@ void shared_launches_agree(int rows, int depth) {
     launched<1>(name.c_str(), blocks, 128, args, [] {});
     return args.matrices[0];
   };
-  FewLinear<Dense<Format>> all{problem.x_array.global(), {product(gate, 0), product(up, 1), product(gate, 2)}, rows, depth, 1};
+  FewLinear<Dense<Format>> all{problem.x_array.global(), {product(gate, 0), product(up, 1), product(gate, 2)}, rows, depth, 1, {}, {}};
   const std::vector<float> gates = problem.y_array.values(), ups = second.values();
   for (int i = 1; i < MOST_MATRICES; i++) all.matrices[i].end = (i + 1) * blocks;
   for (const Array<float>* y : {&problem.y_array, &second, &third}) y->write(std::vector<float>(size_t(rows * columns), NAN));
@@ -203,7 +203,7 @@ void shared_launches_agree(int rows, int depth) {
   for (int i = 0; i < 2; i++) all.matrices[i].bias = Global<const float>();
   launched<1>(name.c_str(), MOST_MATRICES * blocks, 128, all, [] {});
   const std::vector<float> want = gated(problem.y_array.values(), second.values());
-  const GateUp<Dense<Format>> both{problem.x_array.global(), gate, up, third.global(), rows, columns, depth, 1};
+  const GateUp<Dense<Format>> both{problem.x_array.global(), gate, up, third.global(), rows, columns, depth, 1, {}};
   launched<2>(few_kernel("gate_up_few", rows, suffix<Format>() + 1).c_str(), blocks, 128, both, [&] { equal("gate_up_few", third.values(), want); });
 }
 
@@ -215,8 +215,8 @@ void weights_are_prefetched() {
   const Global<float> y = problem.y_array.global();
   const std::string format = suffix<Format>() + 1, gated = few_kernel("gate_up_few", 1, format);
   prefetches(few_kernel("linear_few", 1, format), "w", few_of_one<Dense<Format>>(x, missing, {}, y, 1, 8, 64, 1));
-  prefetches(gated, "gate", GateUp<Dense<Format>>{x, missing, w, y, 1, 8, 64, 1});
-  prefetches(gated, "up", GateUp<Dense<Format>>{x, w, missing, y, 1, 8, 64, 1});
+  prefetches(gated, "gate", GateUp<Dense<Format>>{x, missing, w, y, 1, 8, 64, 1, {}});
+  prefetches(gated, "up", GateUp<Dense<Format>>{x, w, missing, y, 1, 8, 64, 1, {}});
 }
 
 // Sums of 1, 2, … 32 values over a warp have the bits of warp_sum.

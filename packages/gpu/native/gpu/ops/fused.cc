@@ -41,13 +41,13 @@ void gate_up_swiglu(const OpCall& op) {
   op.need(gate.shape() == up.shape() && gate.shape()[1] == x.width() && y.shape[0] == T && y.width() == F,
           "x must be [T, K], gate and up [F, K], y [T, F]");
   if (y.count == 0) return;
-  SharedRows rows;
+  ProductInput input = product_input(op, x);
   const bool invariant = op.flag(Op::BATCH_INVARIANT);
-  const Product gates{x.data, gate, nullptr, y.data, T, invariant, &rows};
+  const Product gates{input.x, gate, nullptr, y.data, T, invariant, &input.rows, input.norm};
   if (is_gate_up_few(op, gates, up)) return launch_gate_up_few(op, gates, up);
   if (!gate.order() && !up.order() && launch_matrix_gate_up(op, gates, up)) return;
   float* const ups = op.scratch<float>(y.count);
-  launch_products(op, std::array{gates, Product{x.data, up, nullptr, ups, T, invariant, &rows}});
+  launch_products(op, std::array{gates, Product{input.x, up, nullptr, ups, T, invariant, &input.rows, input.norm}});
   launch_map(op, "swiglu", Gated{y.data, ups, y.data, y.count});
 }
 
@@ -55,13 +55,13 @@ void qkv_linear(const OpCall& op) {
   using Op = QkvLinearOp;
   const quern::Floats x = op.floats(Op::X, 2);
   const bool invariant = op.flag(Op::BATCH_INVARIANT);
-  SharedRows rows;
+  ProductInput input = product_input(op, x);
   const auto product = [&](int i) -> Product {
     const GpuWeight& w = op.weight(Op::Q + i, 2);
     const quern::Floats y = op.floats(Op::YQ + i, 2);
     const int64_t N = w.shape()[0];
     op.need(w.shape()[1] == x.width() && y.width() == N && y.shape[0] == x.shape[0], "x must be [T, K], w [N, K], y [T, N]");
-    return {x.data, w, op.vector(Op::Q_BIAS + i, N), y.data, x.shape[0], invariant, &rows};
+    return {input.x, w, op.vector(Op::Q_BIAS + i, N), y.data, x.shape[0], invariant, &input.rows, input.norm};
   };
   launch_products(op, std::array{product(0), product(1), product(2)});
 }
@@ -84,8 +84,9 @@ void linear_argmax(const OpCall& op) {
   const int64_t T = x.shape[0], N = w.shape()[0];
   op.need(w.shape()[1] == x.width() && op.operand(Op::Y).count == T, "x must be [T, K], w [N, K], y [T]");
   if (T == 0) return;
+  ProductInput input = product_input(op, x);
   float* const logits = op.scratch<float>(T * N);
-  launch_product(op, {x.data, w, nullptr, logits, T});
+  launch_product(op, {input.x, w, nullptr, logits, T, false, &input.rows, input.norm});
   launch_argmax(op, logits, op.ints_out(Op::Y), T, N);
 }
 

@@ -1,6 +1,7 @@
 // What a platform computes with its units for matrices: tensor cores (cuda/), matrices of simdgroups (metal/).
 #pragma once
 #include "gpu/ops/attention.h"
+#include "gpu/ops/folded-norm.h"
 #include "gpu/ops/products.h"
 #include "gpu/rates.h"
 
@@ -26,6 +27,9 @@ void launch_matrix_product(const OpCall& op, const Product& product);
 void launch_matrix_products(const OpCall& op, std::span<const Product> products);
 // y = silu(gate · x) · (up · x) without the products in memory; `gate` has x and y. False: nothing is launched.
 bool launch_matrix_gate_up(const OpCall& op, const Product& gate, const GpuWeight& up);
+// The product, the norm of its y, and x of the products with `weights` [.., width]. Nothing: nothing is launched.
+std::optional<FoldedX> launch_matrix_norm(const OpCall& op, const Product& product, const SummedNorm& norm,
+                                          std::span<const GpuWeight* const> weights);
 // By tiles of one kind.
 void launch_tiles(const OpCall& op, const MatrixTile& tile, const Product& product);
 

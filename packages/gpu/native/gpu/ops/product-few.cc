@@ -37,9 +37,9 @@ static int64_t blocks_of(const GpuWeight& w, int64_t of_warp) {
 }
 
 template <class Weights>
-static FewLinear<Weights> few_args(const OpCall& op, std::span<const Product> products) {
+static FewLinear<Weights> few_args(const OpCall& op, std::span<const Product> products, const NormOfY& norm) {
   const Product& first = products.front();
-  FewLinear<Weights> args{first.x, {}, op.small(first.rows), op.small(first.w.shape()[1]), parts_of(first.w)};
+  FewLinear<Weights> args{first.x, {}, op.small(first.rows), op.small(first.w.shape()[1]), parts_of(first.w), first.norm, norm};
   int end = 0;
   for (size_t i = 0; i < MOST_MATRICES; i++) {
     const Product& product = products[std::min(i, products.size() - 1)];  // matrices that are not there have no blocks
@@ -50,9 +50,9 @@ static FewLinear<Weights> few_args(const OpCall& op, std::span<const Product> pr
 }
 
 // Products of one format.
-static void launch_together(const OpCall& op, const std::string& kernel, std::span<const Product> products) {
+static void launch_together(const OpCall& op, const std::string& kernel, std::span<const Product> products, const NormOfY& norm = {}) {
   with_array(products.front().w, [&](auto array) {
-    const auto args = few_args<decltype(array)>(op, products);
+    const auto args = few_args<decltype(array)>(op, products, norm);
     op.launch(kernel, args.matrices[MOST_MATRICES - 1].end, few_threads, args);
   });
 }
@@ -64,6 +64,10 @@ void launch_few(const OpCall& op, std::span<const Product> products) {
     while (end < products.size() && end - first < MOST_MATRICES && &products[end].w.format() == &products[first].w.format()) end++;
     launch_together(op, kernel_of("linear_few_", products[first]), products.subspan(first, end - first));
   }
+}
+
+void launch_few(const OpCall& op, const Product& product, const NormOfY& norm) {
+  launch_together(op, kernel_of("linear_few_", product), {&product, 1}, norm);
 }
 
 void launch_eights(const OpCall& op, const Product& product) {
@@ -84,7 +88,7 @@ void launch_gate_up_few(const OpCall& op, const Product& gate, const GpuWeight& 
   with_array(w, [&](auto array) {
     op.launch(kernel_of("gate_up_few_", gate), blocks_of(w, 2), few_threads,
               GateUp<decltype(array)>{gate.x, array, array_of<decltype(array)>(up), gate.y, op.small(gate.rows),
-                                      op.small(w.shape()[0]), op.small(w.shape()[1]), parts_of(w)});
+                                      op.small(w.shape()[0]), op.small(w.shape()[1]), parts_of(w), gate.norm});
   });
 }
 

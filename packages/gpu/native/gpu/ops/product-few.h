@@ -11,6 +11,8 @@ constexpr int64_t most_few = 8;  // rows: of linear-few.h and block-products.h
 bool is_few(const OpCall& op, const Product& product);
 // All of one x, with columns in order.
 void launch_few(const OpCall& op, std::span<const Product> products);
+// With the norm of y in its epilogue.
+void launch_few(const OpCall& op, const Product& product, const NormOfY& norm);
 // Any number of rows, eight at a time: the bits of a row depend on no other row.
 void launch_eights(const OpCall& op, const Product& product);
 

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "gpu/ops/elements.h"
+#include "gpu/ops/folded-norm.h"
 #include "gpu/ops/matrices.h"
 #include "gpu/ops/ops.h"
 #include "gpu/ops/product-few.h"
@@ -110,12 +111,24 @@ void launch_expert_gate_up(const OpCall& op, const ExpertProduct& gate, const Gp
   launch_map(op, "swiglu", Gated{gate.y, ups, gate.y, outputs});
 }
 
-void linear(const OpCall& op) {
+ProductInput product_input(const OpCall& op, const quern::Floats& x) {
+  if (!op.folded_x) return {x.data, {}, {}};
+  return {op.folded_x->x ? op.folded_x->x : x.data, op.folded_x->norm, op.folded_x->rows};
+}
+
+Product linear_product(const OpCall& op) {
   const quern::Floats x = op.floats(LinearOp::X, 2), y = op.floats(LinearOp::Y, 2);
   const GpuWeight& w = op.weight(LinearOp::W, 2);
   const int64_t N = w.shape()[0], K = w.shape()[1];
   op.need(x.width() == K && y.width() == N && x.shape[0] == y.shape[0], "x must be [T, K], w [N, K], y [T, N]");
-  launch_product(op, {x.data, w, op.vector(LinearOp::BIAS, N), y.data, x.shape[0], op.flag(LinearOp::BATCH_INVARIANT)});
+  return {x.data, w, op.vector(LinearOp::BIAS, N), y.data, x.shape[0], op.flag(LinearOp::BATCH_INVARIANT)};
+}
+
+void linear(const OpCall& op) {
+  ProductInput input = product_input(op, op.floats(LinearOp::X, 2));
+  Product product = linear_product(op);
+  product.x = input.x, product.shared = &input.rows, product.norm = input.norm;
+  launch_product(op, product);
 }
 
 void expert_linear(const OpCall& op) {

@@ -3,6 +3,7 @@
 #include <span>
 
 #include "gpu/op-call.h"
+#include "kernels/folded-norm.h"
 
 namespace quern::gpu {
 
@@ -38,7 +39,19 @@ struct Product {
   int64_t rows;
   bool invariant = false;
   SharedRows* shared = nullptr; // of all products of this x within the op
+  NormOfX norm = {};            // of x, of few rows (product-few.h)
 };
+
+// x of an op's products, with what a folded norm has made of it.
+struct ProductInput {
+  const float* x;
+  NormOfX norm;
+  SharedRows rows;
+};
+ProductInput product_input(const OpCall& op, const quern::Floats& x);
+
+// Of the op `linear`.
+Product linear_product(const OpCall& op);
 void launch_product(const OpCall& op, const Product& product);
 // Of the same x, in as few launches as may be.
 void launch_products(const OpCall& op, std::span<const Product> products);

@@ -1,4 +1,6 @@
 // Products on tensor cores.
+#include <algorithm>
+
 #include "gpu/ops/cuda/product-large.h"
 #include "gpu/ops/cuda/product-rows.h"
 #include "gpu/ops/matrices.h"
@@ -57,6 +59,17 @@ bool launch_matrix_gate_up(const OpCall& op, const Product& gate, const GpuWeigh
   if (&gate.w.format() != &up.format() || !takes_rows(op, gate) || !takes_rows(op, ups)) return false;
   launch_row_gate_up(op, gate, up);
   return true;
+}
+
+// For the first of the weights that takes fragments; others take the rows.
+std::optional<FoldedX> launch_matrix_norm(const OpCall& op, const Product& product, const SummedNorm& norm,
+                                          std::span<const GpuWeight* const> weights) {
+  const auto takes_fragments = [&](const GpuWeight* w) { return takes_rows(op, {nullptr, *w, nullptr, nullptr, product.rows}); };
+  const auto first = std::find_if(weights.begin(), weights.end(), takes_fragments);
+  if (first == weights.end() || !takes_rows(op, product)) return {};
+  const bool all = std::all_of(weights.begin(), weights.end(),
+                               [&](const GpuWeight* w) { return takes_fragments(w) && share_fragments(*w, **first); });
+  return launch_row_norm(op, product, norm, **first, !all);
 }
 
 // From half a pair per expert on, an expert's weights are read less often than once per pair, to the two launches that sort.

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "kernels/cuda/row-fragments.h"
+#include "kernels/cuda/norm-fragments.h"
 
 namespace quern::gpu {
 
@@ -61,8 +61,14 @@ static constexpr ExpertTiles one_matrix{nullptr, nullptr, 1};
 
 static int steps_of(const GpuWeight& w) { return w.format().dense ? DENSE_STEPS : steps_of_blocks(w.format().low); }
 
+// Of whole chunks.
+static int64_t steps_of_depth(int64_t depth, int steps_of_chunk) {
+  const int64_t of_chunk = steps_of_chunk * 32;
+  return (depth + of_chunk - 1) / of_chunk * steps_of_chunk;
+}
+
 static const Uint4* fragments_of(const OpCall& op, const float* x, int64_t rows, int64_t depth, int64_t tiles, int steps_of_chunk, const ExpertTiles& experts) {
-  const int64_t of_chunk = steps_of_chunk * 32, steps = (depth + of_chunk - 1) / of_chunk * steps_of_chunk;
+  const int64_t steps = steps_of_depth(depth, steps_of_chunk);
   const int64_t count = op.small(steps * tiles * 2 * WARP);
   Uint4* const fragments = op.scratch<Uint4>(count);
   op.launch_elements("row_fragments", count,
@@ -139,20 +145,43 @@ static PartSums sums_of(const OpCall& op, std::span<const Product> products, int
 }
 
 // Neighbours of one format share a launch.
-void launch_row_products(const OpCall& op, std::span<const Product> products) {
-  SharedRows own, &shared = products.front().shared ? *products.front().shared : own;
-  const RowChoice choice = choice_of(op, products);
-  const PartSums sums = sums_of(op, products, choice.parts, shared);
-  PartSums of_launch = sums;
+static void launch_row_parts(const OpCall& op, std::span<const Product> products, const RowChoice& choice, PartSums of_launch, SharedRows& shared) {
   for (size_t first = 0, end; first < products.size(); first = end) {
     end = first + 1;
     while (end < products.size() && &products[end].w.format() == &products[first].w.format()) end++;
     const auto together = products.subspan(first, end - first);
     launch_row_matrices(op, together, choice, of_launch, false, shared);
-    if (sums.to) of_launch.to += columns_of(together);
+    if (of_launch.to) of_launch.to += columns_of(together);
   }
+}
+
+void launch_row_products(const OpCall& op, std::span<const Product> products) {
+  SharedRows own, &shared = products.front().shared ? *products.front().shared : own;
+  const RowChoice choice = choice_of(op, products);
+  const PartSums sums = sums_of(op, products, choice.parts, shared);
+  launch_row_parts(op, products, choice, sums, shared);
   if (sums.to) launch_row_sums(op, products, choice.parts, sums, false);
 }
+
+FoldedX launch_row_norm(const OpCall& op, const Product& product, const SummedNorm& norm, const GpuWeight& next, bool needs_y) {
+  SharedRows shared;
+  const std::span<const Product> one{&product, 1};
+  const RowChoice choice = choice_of(op, one);
+  const PartSums sums = sums_of(op, one, choice.parts, shared);
+  launch_row_parts(op, one, choice, sums, shared);
+  const int steps_of_chunk = steps_of(next);
+  const int64_t steps = steps_of_depth(norm.width, steps_of_chunk);
+  unsigned* const to = op.scratch<unsigned>(op.small(steps * choice.tiles * 2 * WARP) * 4l);
+  op.launch("norm_fragments", choice.tiles * 16, std::min(NORM_THREADS, threads_of_sum(norm.width)),
+            NormFragments{sums.to ? sums.to : product.y, sums.to ? product.bias : nullptr, norm.residual, norm.w, norm.sum,
+                          needs_y ? norm.y : nullptr, to, op.small(choice.parts), op.small(norm.rows), op.small(norm.width),
+                          op.small(steps), op.small(choice.tiles), steps_of_chunk, norm.eps});
+  FoldedX x = {};
+  x.rows.fragments = to, x.rows.eights = steps_of_chunk;
+  return x;
+}
+
+bool share_fragments(const GpuWeight& a, const GpuWeight& b) { return steps_of(a) == steps_of(b); }
 
 void launch_row_gate_up(const OpCall& op, const Product& gate, const GpuWeight& up) {
   SharedRows own, &shared = gate.shared ? *gate.shared : own;

@@ -1,6 +1,6 @@
 // Products of 3 to 128 rows that round x to bf16 (kernels/cuda/linear-rows.h).
 #pragma once
-#include "gpu/ops/products.h"
+#include "gpu/ops/folded-norm.h"
 
 namespace quern::gpu {
 
@@ -8,6 +8,10 @@ namespace quern::gpu {
 bool has_some_rows(const Product& product);
 // Of one x, with columns in order: at most MOST_MATRICES.
 void launch_row_products(const OpCall& op, std::span<const Product> products);
+// The product, and the norm of its y as fragments for `next`; needs_y: also as rows.
+FoldedX launch_row_norm(const OpCall& op, const Product& product, const SummedNorm& norm, const GpuWeight& next, bool needs_y);
+// Whether the fragments of x are the same for products with both.
+bool share_fragments(const GpuWeight& a, const GpuWeight& b);
 // y = silu(gate · x) · (up · x); `gate` has x and y, both have one format.
 void launch_row_gate_up(const OpCall& op, const Product& gate, const GpuWeight& up);
 

@@ -25,6 +25,8 @@ bool launch_matrix_experts(const OpCall&, const ExpertProduct&, const GpuWeight*
 
 bool launch_matrix_gate_up(const OpCall&, const Product&, const GpuWeight&) { return false; }
 
+std::optional<FoldedX> launch_matrix_norm(const OpCall&, const Product&, const SummedNorm&, std::span<const GpuWeight* const>) { return {}; }
+
 const MatrixTile* tile_of_pairs(const OpCall& op, int64_t pairs, int64_t experts, std::span<const GpuWeight* const>) {
   if (!op.gpu().has_matrices() || pairs < enough_pairs * experts) return nullptr;
   return pairs >= most_strip_rows * experts ? &large_tile : &strip;

@@ -13,7 +13,7 @@ static void launch_square(Gpu& gpu, const char* kernel, int tile, const Linear<W
 template <class Weights>
 static void launch_eight(Gpu& gpu, const char* kernel, const Linear<Weights>& of) {
   const FewMatrix<Weights> matrix{of.w, nullptr, of.y, of.columns, of.columns / (4 * PRODUCT_WARPS)};
-  const FewLinear<Weights> args{of.x, {matrix, matrix, matrix}, of.rows, of.depth, 1};
+  const FewLinear<Weights> args{of.x, {matrix, matrix, matrix}, of.rows, of.depth, 1, {}, {}};
   gpu.launch(kernel, matrix.end, PRODUCT_WARPS * WARP, &args);
 }
 
