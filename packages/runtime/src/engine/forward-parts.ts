@@ -13,12 +13,17 @@ import type { ForwardStepsOptions } from './forward-options.js';
 import type { Head } from './heads.js';
 import { longestChain } from './longest-chain.js';
 import { recordHead } from './step-output.js';
+import type { LogitsOf } from './step-rows.js';
 
-/** The forward pass, part by part, up to `head` over the logits of `lastRows`. `stacks`: of a step with adapters. */
+/**
+ * The forward pass, part by part, up to `head` over the logits of `lastRows`; of 'all': `lastRows` is every row, in every run of
+ * the step. `stacks`: of a step with adapters.
+ */
 export function forwardParts(
   { model, cache, capture }: ForwardStepsOptions,
   arrays: ForwardArrays,
   head: Head,
+  of: LogitsOf,
   stacks?: AdapterStacks['stacks'],
 ): StepPart<ForwardArrays>[] {
   const { parts, config } = model;
@@ -31,7 +36,8 @@ export function forwardParts(
     const batch = batchInputs(input, arrays);
     const hidden = part.forward(x, batch, cache, adapted(input)); // [T, D]
     if (part !== parts.at(-1)) return { outputs: { hidden } };
-    const logits = model.logits(part.backend.gatherRows(hidden, batch.lastRows)); // [R, V]
+    const rows = of === 'all' ? hidden : part.backend.gatherRows(hidden, batch.lastRows); // [R, D]
+    const logits = model.logits(rows); // [R, V]
     const outputs = recordHead(part.backend, logits, head, input);
     if (!(capture && chains(arrays, head) && parts.length === 1)) return { outputs };
     const draws = head === 'sampled' ? [input('draws')] : [];

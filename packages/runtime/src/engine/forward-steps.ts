@@ -108,7 +108,7 @@ export class ForwardSteps {
     const R = of === 'none' ? 0 : Math.max(S, sizeOf(outputsOf(batch)));
     return this.with(batch, ({ captured, k, stacks }) => {
       const key = { key: `${head} ${S} ${T} ${R} ${k}`, rows: T, capture: 'second' } as const;
-      const recipe = () => this.recipeOf(mixedArrays(this.options, S, T, R), head, k, stacks);
+      const recipe = () => this.recipeOf(mixedArrays(this.options, S, T, R), head, 'last', k, stacks);
       return captured.mixed.use(key, recipe, async (step) => {
         writeMixed(step, batch);
         await step.run(signal);
@@ -206,12 +206,13 @@ export class ForwardSteps {
       ids: Int32Array.from(batch.flatMap(({ tokens }) => tokens)),
       lastRows: rowsWithLogits(described, of, batch),
     };
-    return this.recipeOf(arrays, head, k, stacks);
+    return this.recipeOf(arrays, head, of, k, stacks);
   }
 
   private recipeOf(
     batch: Omit<ForwardArrays, 'hidden' | keyof SampleArrays | keyof AdapterArrays>,
     head: Head,
+    of: LogitsOf,
     k: number,
     stacks: StepPlace['stacks'],
   ): StepRecipe<ForwardArrays> {
@@ -223,7 +224,7 @@ export class ForwardSteps {
       ...sampleArrays(R, model.config.vocabulary, partsOf(head)),
       hidden: new Float32Array(model.parts.length > 1 ? T * model.config.width : 0),
     };
-    return { arrays, parts: forwardParts(this.options, arrays, head, stacks) };
+    return { arrays, parts: forwardParts(this.options, arrays, head, of, stacks) };
   }
 }
 
