@@ -29,7 +29,8 @@ export async function compileInTurns(
   return inTurns(workOf(source, options), options.signal);
 }
 
-function workOf(source: GrammarSource, options: SchemaOptions): Work<Grammar> {
+/** The compiling of a source, in parts. */
+export function workOf(source: GrammarSource, options: SchemaOptions): Work<Grammar> {
   if ('schema' in source) return schemaWork(source.schema, options);
   if ('regex' in source) return regexWork(source.regex);
   if ('choices' in source) return choicesWork(source.choices);

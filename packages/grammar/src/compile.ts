@@ -58,5 +58,5 @@ function* grammarOf(regexes: Regexes, regex: Regex): Work<Grammar> {
   const terms = new Terms(regexes);
   if (yield* terms.emptiness.decide(regex))
     throw new GrammarError('UNSATISFIABLE', '', 'no text matches the regular expression');
-  return new Grammar(terms, terms.match(regex, DONE));
+  return yield* Grammar.make(terms, terms.match(regex, DONE));
 }

@@ -52,7 +52,7 @@ class Reader {
       if (!this.bodies.has(name))
         throw new GrammarError('BAD_REFERENCE', `offset ${offset}`, `the rule ${name} is not defined`);
     yield* this.checkLeftRecursion();
-    return new Grammar(this.terms, this.terms.call(this.rule('root'), DONE));
+    return yield* Grammar.make(this.terms, this.terms.call(this.rule('root'), DONE));
   }
 
   private *definition(): Work<void> {
@@ -74,7 +74,7 @@ class Reader {
       parts.push(yield* this.sequence(inGroup));
     }
     this.depth--;
-    return this.terms.choice(parts);
+    return yield* this.terms.choose(parts);
   }
 
   private *sequence(inGroup: boolean): Work<Term> {
@@ -171,10 +171,15 @@ class Reader {
   private rule(name: string): Rule {
     let known = this.rules.get(name);
     if (!known) {
-      known = { rule: this.terms.rule(() => this.bodies.get(name) as Term), offset: this.at };
+      known = { rule: this.terms.rule(() => this.bodyOf(name)), offset: this.at };
       this.rules.set(name, known);
     }
     return known.rule;
+  }
+
+  // biome-ignore lint/correctness/useYield: bodies of rules may take parts; this one is at hand
+  private *bodyOf(name: string): Work<Term> {
+    return this.bodies.get(name) as Term;
   }
 
   /** What may come first in a left-recursive rule never ends: a bound stops it. Rules that come first in others end with them. */
@@ -215,7 +220,7 @@ class Reader {
       if (head < 0) open.push(...terms.alternatives(term));
       else if (isRule(head)) {
         checked.add(idOf(head));
-        open.push(terms.append(terms.body(idOf(head)), terms.tail(term)));
+        open.push(yield* terms.join(terms.body(idOf(head)), terms.tail(term)));
       } else if (this.regexes.nullable(idOf(head))) open.push(terms.tail(term));
     }
     return seen.size;

@@ -1,6 +1,7 @@
 import { Matcher } from './matcher.js';
 import { Automaton } from './terms/automaton.js';
 import type { Term, Terms } from './terms/terms.js';
+import type { Work } from './turns.js';
 import { Masks } from './vocabulary/masks.js';
 import type { Vocabulary } from './vocabulary/vocabulary.js';
 
@@ -11,10 +12,16 @@ export class Grammar {
   private readonly automaton: Automaton;
   private readonly masks = new WeakMap<Vocabulary, Masks>();
 
-  /** @internal */
-  constructor(terms: Terms, root: Term, notices: Iterable<string> = []) {
+  private constructor(terms: Terms, root: Term, notices: Iterable<string>) {
     this.notices = [...notices];
     this.automaton = new Automaton(terms, root);
+  }
+
+  /** @internal */
+  static *make(terms: Terms, root: Term, notices: Iterable<string> = []): Work<Grammar> {
+    const grammar = new Grammar(terms, root, notices);
+    yield* grammar.automaton.begin();
+    return grammar;
   }
 
   /** A matcher at the start of the text. */

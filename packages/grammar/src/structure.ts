@@ -52,7 +52,7 @@ export function* structureWork(
 ): Work<Grammar> {
   const compiler = new Compiler(options, strings);
   const root = yield* compiler.term(structure, 0);
-  return new Grammar(compiler.terms, root, compiler.notices);
+  return yield* Grammar.make(compiler.terms, root, compiler.notices);
 }
 
 class Compiler {
@@ -85,7 +85,7 @@ class Compiler {
       }
       return sequence;
     }
-    if ('oneOf' in structure) return this.terms.choice(yield* this.each(structure.oneOf, depth));
+    if ('oneOf' in structure) return yield* this.terms.choose(yield* this.each(structure.oneOf, depth));
     const part = yield* this.term(structure.repeat, depth + 1);
     return this.terms.repeat(part, structure.least, structure.most ?? Infinity);
   }
@@ -126,7 +126,7 @@ class Compiler {
   private *text({ text, without, unknownFormats }: Extract<Structure, { text: unknown }>): Work<Term> {
     const model = yield* this.model(text, unknownFormats);
     const regex = yield* new PlainText(model).without(without);
-    if (this.strings.emptiness.isEmpty(regex))
+    if (yield* this.strings.emptiness.decide(regex))
       throw new GrammarError('UNSATISFIABLE', '/', 'no string fits the schema');
     return this.terms.match(regex, DONE);
   }

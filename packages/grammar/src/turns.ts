@@ -6,6 +6,30 @@ export function atOnce<Result>(work: Work<Result>): Result {
   for (let step = work.next(); ; step = work.next()) if (step.done) return step.value;
 }
 
+const PART = 256; // units of effort: a fraction of a millisecond
+
+/** What work over the same expressions has cost, in units: an expression, a term or an alternative that it looked at. */
+export class Effort {
+  private ended = 0;
+  private sum = 0;
+
+  /** All units so far. */
+  get spent(): number {
+    return this.sum;
+  }
+
+  spend(units: number): void {
+    this.sum += units;
+  }
+
+  /** True where a part has to end: it has cost enough since the last one ended. */
+  endsPart(): boolean {
+    if (this.sum - this.ended < PART) return false;
+    this.ended = this.sum;
+    return true;
+  }
+}
+
 const TURN = 4; // milliseconds between two turns of the event loop
 
 /**

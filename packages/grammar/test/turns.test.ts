@@ -8,16 +8,9 @@ import {
   type Structure,
   Vocabulary,
 } from '../src/index.js';
-import { search } from '../src/regex/compile.js';
-import { parsePattern } from '../src/regex/parse.js';
-import { EMPTY, type Regex, Regexes } from '../src/regex/regexes.js';
-import { utf8Spelling } from '../src/regex/utf8.js';
 import { Strings } from '../src/schema/strings.js';
 import { structureWork } from '../src/structure.js';
-import { Automaton } from '../src/terms/automaton.js';
-import { DONE, Terms } from '../src/terms/terms.js';
 import { atOnce, inTurns, type Work } from '../src/turns.js';
-import { Masks } from '../src/vocabulary/masks.js';
 
 /** About 100 kB of JSON schema in 58 tools. */
 const tools = Array.from({ length: 58 }, (_, i) => ({
@@ -121,8 +114,18 @@ describe('hostile sources are refused with the numbers', () => {
     ['const', { schema: { const: keyed(100_000, () => 1) } }, 'an object of more than 2000 members'],
     [
       'dependentRequired',
-      { schema: { dependentRequired: { a: range(100_000).map(String) } } },
-      '100000 properties at one place; the bound is 2000',
+      { schema: { dependentRequired: { a: range(3000).map(String) } } },
+      '3000 properties at one place; the bound is 2000',
+    ],
+    [
+      'dependentRequired of all',
+      { schema: { dependentRequired: keyed(300, () => range(300).map(String)) } },
+      'dependentRequired names 90000 properties in all; the bound is 20000',
+    ],
+    [
+      'dependentRequired in parts',
+      { schema: { allOf: range(300).map((i) => ({ dependentRequired: { [i]: range(300).map(String) } })) } },
+      'dependentRequired names 90000 properties in all; the bound is 20000',
     ],
     [
       'not',
@@ -272,31 +275,11 @@ test('each round of the event loop has one turn, however much work there is', as
   for (const names of turns.values()) expect(names.size).toBe(1);
 });
 
-describe('masks are found in parts', () => {
+describe('masks in turns', () => {
   const letters = [...'abcdefgh'];
   const texts = letters.flatMap((a) => letters.flatMap((b) => letters.flatMap((c) => [a + b + c, a + b])));
   const tokens = [...letters, ...new Set(texts)].map((text) => new TextEncoder().encode(text));
   const vocabulary = new Vocabulary([...tokens, new Uint8Array(0)], { endOfText: [tokens.length] });
-
-  test.each<[string, (regexes: Regexes, pattern: Regex) => Regex, string, number]>([
-    ['many derivatives', (_, pattern) => pattern, `(${'[a-d].*'.repeat(300)})+`, 40],
-    [
-      'a long pattern with a bound',
-      (regexes, pattern) => regexes.and(regexes.repeat(regexes.range(0x61, 0x7a), 0, 9000), pattern),
-      'ab?'.repeat(1500),
-      100,
-    ],
-  ])('%s', (_, make, source, least) => {
-    const regexes = new Regexes();
-    const spell = utf8Spelling(regexes);
-    const regex = make(regexes, atOnce(search(regexes, atOnce(parsePattern(source)), spell, EMPTY)));
-    const terms = new Terms(regexes);
-    const automaton = new Automaton(terms, terms.match(regex, DONE));
-    const work = new Masks(automaton, vocabulary).find(automaton.start);
-    let parts = 1;
-    while (!work.next().done) parts++;
-    expect(parts).toBeGreaterThan(least);
-  });
 
   const schema = { type: 'string', maxLength: 900, not: { pattern: '(a|b)*a(a|b){9}c' } };
   const maskOf = (act: (matcher: Matcher, into: Int32Array) => void) => {
@@ -307,7 +290,7 @@ describe('masks are found in parts', () => {
     return { matcher, into };
   };
 
-  test('in turns they are the same, and then at hand', async () => {
+  test('they are the same, and then at hand', async () => {
     const expected = maskOf((matcher, into) => matcher.mask(into)).into;
     const { matcher, into } = maskOf(() => {});
     await matcher.maskInTurns(into);

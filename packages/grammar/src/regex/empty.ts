@@ -4,7 +4,6 @@ import { NOTHING, type Regex, type Regexes } from './regexes.js';
 import { Relaxed } from './relax.js';
 
 const MAX_VISITS = 1_000;
-const PART = 8; // derivatives
 
 /** Decides whether expressions match no text at all, by a search of their derivatives. */
 export class Emptiness {
@@ -46,6 +45,7 @@ export class Emptiness {
     const parents = new Map<Regex, Regex>([[start, NOTHING]]);
     const open = [start];
     for (let at = open.pop(); at !== undefined; at = open.pop()) {
+      this.regexes.trim();
       const isGuess = parents.size > MAX_VISITS;
       if (isGuess || this.regexes.nullable(at) || this.known.get(at) === false) {
         const searched = isGuess ? new Set([...parents.keys()].slice(0, MAX_VISITS / 2)) : parents;
@@ -65,14 +65,16 @@ export class Emptiness {
 
   /** The nearest to an end last: it is looked at first. */
   private *successors(regex: Regex): Work<Regex[]> {
+    const { effort } = this.regexes;
     const cuts = this.regexes.cuts(regex);
     const next = new Set<Regex>();
     for (let byte = 0; byte < 256; byte++) {
       if (byte > 0 && !hasByte(cuts, byte)) continue;
-      next.add(this.regexes.derive(regex, byte));
-      if (next.size % PART === 0) yield;
+      const short = this.regexes.shortDerive(regex, byte);
+      next.add(short < 0 ? yield* this.regexes.deriveInParts(regex, byte) : short);
+      effort.spend(1);
+      if (effort.endsPart()) yield;
     }
-    yield;
     next.delete(NOTHING);
     return [...next].sort((a, b) => this.regexes.least(b) - this.regexes.least(a));
   }

@@ -15,6 +15,7 @@ export const Trait = {
 
 const MAX_NODES = 1_000_000;
 const MAPS = 16;
+const MAX_WEIGHT = 1_000_000;
 
 /** The expressions that are known, each once. */
 export class Nodes {
@@ -24,12 +25,16 @@ export class Nodes {
   /** By expression: bits of `Trait`. */
   private readonly traits: number[];
   private readonly leasts: number[];
+  private readonly weights: number[];
+  private readonly lengths: number[];
 
   constructor(base?: Nodes) {
     this.nodes = [...(base?.nodes ?? [])];
     this.ids = Array.from({ length: MAPS }, (_, i) => new Map(base?.ids[i]));
     this.traits = [...(base?.traits ?? [])];
     this.leasts = [...(base?.leasts ?? [])];
+    this.weights = [...(base?.weights ?? [])];
+    this.lengths = [...(base?.lengths ?? [])];
     if (base) return;
     this.intern('0', { kind: Kind.Nothing, nullable: false, parts: [], min: 0, max: 0 });
     this.intern('1', { kind: Kind.Empty, nullable: true, parts: [], min: 0, max: 0 });
@@ -53,6 +58,16 @@ export class Nodes {
     return this.leasts[regex] as number;
   }
 
+  /** At most as many expressions have a part in a derivative; capped. */
+  weight(regex: Regex): number {
+    return this.weights[regex] as number;
+  }
+
+  /** At most as many parts has a derivative that is a sequence; capped. */
+  length(regex: Regex): number {
+    return this.lengths[regex] as number;
+  }
+
   /** The expression of a node; `key` names its content. */
   intern(key: string, node: Node): Regex {
     const ids = this.ids[(node.parts.at(-1) ?? 0) % MAPS] as Map<string, Regex>;
@@ -68,8 +83,28 @@ export class Nodes {
     for (const part of node.parts) traits |= this.traits[part] as number;
     this.traits.push(traits);
     this.leasts.push(leastOf(node, (part) => this.least(part)));
+    this.weights.push(Math.min(this.weightOf(node), MAX_WEIGHT));
+    this.lengths.push(Math.min(this.lengthOf(node), MAX_WEIGHT));
     ids.set(key, this.nodes.length);
     return this.nodes.push(node) - 1;
+  }
+
+  private weightOf({ kind, parts }: Node): number {
+    const [first, tail] = parts as readonly [Regex, Regex];
+    if (kind === Kind.Concat)
+      return 1 + this.weight(first) + this.length(first) + (this.at(first).nullable ? this.weight(tail) : 0);
+    if (kind === Kind.Repeat) return 1 + this.weight(first) + this.length(first);
+    let weight = 1;
+    for (const part of parts) weight += this.weight(part);
+    return weight;
+  }
+
+  private lengthOf({ kind, parts }: Node): number {
+    const [first, tail] = parts as readonly [Regex, Regex];
+    if (kind === Kind.Concat) return this.length(first) + this.length(tail);
+    let length = 0;
+    for (const part of parts) length = Math.max(length, this.length(part));
+    return length + 1;
   }
 }
 

@@ -1,5 +1,5 @@
 import { GrammarError } from '../error.js';
-import type { Work } from '../turns.js';
+import { Effort, type Work } from '../turns.js';
 import { type ByteSet, byteRange, isEmptySet } from './byte-set.js';
 import { Derivatives } from './derivatives.js';
 import { EMPTY, Kind, NOTHING, type Node, type Regex } from './node.js';
@@ -8,6 +8,8 @@ import { Nodes, Trait } from './nodes.js';
 export { EMPTY, NOTHING, type Regex } from './node.js';
 
 const MAX_PARTS = 2_000;
+const MAX_MERGED = 100_000; // parts of parts of one alternative: some milliseconds
+const LONG = 64; // parts of a sequence
 const PART = 256; // expressions: a fraction of a millisecond
 
 /**
@@ -16,14 +18,18 @@ const PART = 256; // expressions: a fraction of a millisecond
  * nothing until the text is that long.
  */
 export class Regexes {
+  /** What work on these expressions, and on terms and states of them, has cost. */
+  readonly effort = new Effort();
   private readonly nodes: Nodes;
   private readonly derivatives: Derivatives;
   private readonly single: (Regex | undefined)[];
+  /** Long sequences, by their first and their last half. */
+  private readonly joined = new Map<number, Regex>();
 
   /** @param base all that it knows is known at once, under the same ids */
   constructor(base?: Regexes) {
     this.nodes = new Nodes(base?.nodes);
-    this.derivatives = new Derivatives(this, base?.derivatives);
+    this.derivatives = new Derivatives(this, this.effort, base?.derivatives);
     this.single = [...(base?.single ?? [])];
   }
 
@@ -87,7 +93,8 @@ export class Regexes {
     if (head === EMPTY) return tail;
     if (tail === EMPTY) return head;
     const node = this.node(head);
-    if (node.kind === Kind.Concat) return this.sequence([...this.spine(head), tail]);
+    if (node.kind === Kind.Concat)
+      return this.joined.get(joint(head, tail)) ?? this.sequence([...this.spine(head), tail]);
     const nullable = node.nullable && this.nullable(tail);
     return this.nodes.intern(`.${head},${tail}`, {
       kind: Kind.Concat,
@@ -96,6 +103,15 @@ export class Regexes {
       min: 0,
       max: 0,
     });
+  }
+
+  /** `concat` in parts. */
+  *join(head: Regex, tail: Regex): Work<Regex> {
+    if (this.nodes.length(head) < LONG || tail === EMPTY) return this.concat(head, tail);
+    const key = joint(head, tail);
+    const joined = this.joined.get(key) ?? (yield* this.inSequence([...this.spine(head), tail]));
+    this.joined.set(key, joined);
+    return joined;
   }
 
   or(...choices: readonly Regex[]): Regex {
@@ -160,14 +176,24 @@ export class Regexes {
     return this.derivatives.of(regex, byte);
   }
 
+  /** `derive`; -1 where it takes long and is not known. */
+  shortDerive(regex: Regex, byte: number): Regex | -1 {
+    return this.derivatives.short(regex, byte);
+  }
+
+  /** `derive` in parts. */
+  deriveInParts(regex: Regex, byte: number): Work<Regex> {
+    return this.derivatives.find(regex, byte);
+  }
+
   /** The bytes at which the derivative may differ from that of the byte before. Read-only. */
   cuts(regex: Regex): ByteSet {
     return this.derivatives.cuts(regex);
   }
 
-  /** Frees the known derivatives; they are computed again on demand. */
-  forget(): void {
-    this.derivatives.forget();
+  /** Frees the known derivatives if there are many; they are computed again on demand. */
+  trim(): void {
+    this.derivatives.trim();
   }
 
   /** The first part of a sequence and the rest; EMPTY is the rest of other expressions. */
@@ -258,6 +284,11 @@ export class Regexes {
     return this.nodes.least(regex);
   }
 
+  /** At most as many expressions have a part in a derivative. */
+  weight(regex: Regex): number {
+    return this.nodes.weight(regex);
+  }
+
   /** The excluded expression of a complement. */
   excluded(regex: Regex): Regex | undefined {
     const node = this.node(regex);
@@ -271,19 +302,28 @@ export class Regexes {
 
   private flatten(kind: Kind, parts: readonly Regex[]): Regex[] {
     const flat = new Set<Regex>();
+    let merged = 0;
     for (const part of parts) {
       const node = this.node(part);
+      merged += node.kind === kind ? node.parts.length : 1;
       if (node.kind === kind) for (const inner of node.parts) flat.add(inner);
       else flat.add(part);
+      if (flat.size > MAX_PARTS) tooMany(flat.size, MAX_PARTS);
+      if (merged > MAX_MERGED) tooMany(merged, MAX_MERGED);
     }
-    if (flat.size > MAX_PARTS)
-      throw new GrammarError(
-        'TOO_COMPLEX',
-        '',
-        `a regular expression grew to ${flat.size} alternatives; the bound is ${MAX_PARTS}. Simplify nested repetitions, or give fewer values`,
-      );
     return [...flat].sort((a, b) => a - b);
   }
+}
+
+const joint = (head: Regex, tail: Regex): number => head * 0x4000000 + tail;
+
+/** @throws GrammarError TOO_COMPLEX */
+function tooMany(count: number, most: number): never {
+  throw new GrammarError(
+    'TOO_COMPLEX',
+    '',
+    `a regular expression grew to ${count} alternatives; the bound is ${most}. Simplify nested repetitions, or give fewer values`,
+  );
 }
 
 const encoder = new TextEncoder();

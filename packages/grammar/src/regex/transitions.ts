@@ -1,17 +1,22 @@
+import { setAt } from '../set-at.js';
 import { type ByteSet, hasByte } from './byte-set.js';
 
 const ROW = 256;
-const FIRST_ROWS = 64;
+const SHIFT = 14;
+const BLOCK = 1 << SHIFT; // 64 rows
 
-/** Where each byte leads from a state, as far as it is known. One block of rows: small arrays of their own cost more than their content. */
+/**
+ * Where each byte leads from a state, as far as it is known. In blocks of 64 rows: small arrays of their own cost more than
+ * their content, and a large one is copied for too long where it grows.
+ */
 export class Transitions {
-  private block: Int32Array;
+  private blocks: Int32Array[];
   /** By state: where its row begins. */
   private begins: (number | undefined)[];
   private used: number;
 
   constructor(base?: Transitions) {
-    this.block = base?.block.slice() ?? new Int32Array(FIRST_ROWS * ROW);
+    this.blocks = base?.blocks.map((block) => block.slice()) ?? [];
     this.begins = [...(base?.begins ?? [])];
     this.used = base?.used ?? 0;
   }
@@ -24,7 +29,8 @@ export class Transitions {
   /** -1: unknown. */
   get(state: number, byte: number): number {
     const begin = this.begins[state];
-    return begin === undefined ? -1 : (this.block[begin + byte] as number);
+    if (begin === undefined) return -1;
+    return (this.blocks[begin >>> SHIFT] as Int32Array)[(begin & (BLOCK - 1)) + byte] as number;
   }
 
   /** Notes where `byte` leads, and its neighbours up to the next of `cuts`. */
@@ -34,26 +40,22 @@ export class Transitions {
     while (low > 0 && !hasByte(cuts, low)) low--;
     let high = byte + 1;
     while (high < ROW && !hasByte(cuts, high)) high++;
-    this.block.fill(next, begin + low, begin + high);
+    const at = begin & (BLOCK - 1);
+    (this.blocks[begin >>> SHIFT] as Int32Array).fill(next, at + low, at + high);
   }
 
   /** Nothing is known any more. */
   clear(): void {
-    this.block = new Int32Array(FIRST_ROWS * ROW);
-    this.begins = [];
+    this.blocks = [];
+    this.begins.fill(undefined);
     this.used = 0;
   }
 
   private add(state: number): number {
     const begin = this.used;
+    if ((begin & (BLOCK - 1)) === 0) this.blocks.push(new Int32Array(BLOCK).fill(-1));
     this.used += ROW;
-    if (this.used > this.block.length) {
-      const larger = new Int32Array(2 * this.block.length);
-      larger.set(this.block);
-      this.block = larger;
-    }
-    this.block.fill(-1, begin, this.used);
-    this.begins[state] = begin;
+    setAt(this.begins, state, begin);
     return begin;
   }
 }

@@ -38,7 +38,7 @@ export class ArrayRules {
     const { terms, marks } = this.values;
     let rule = this.rules.get(count);
     if (rule === undefined) {
-      rule = terms.rule(() => terms.choice([terms.match(marks.comma, this.item(count)), this.close(count)]));
+      rule = terms.rule(() => terms.choose([terms.match(marks.comma, this.item(count)), this.close(count)]));
       this.rules.set(count, rule);
     }
     return rule;

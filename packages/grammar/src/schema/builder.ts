@@ -11,6 +11,7 @@ import type { KeyOrder, SchemaOptions, WhiteSpace } from './options.js';
 import type { Marks, Values } from './values.js';
 
 const MAX_SPACE = 256;
+const PART = 256; // alternatives: a fraction of a millisecond
 
 /** Builds the terms of a schema's values, each at first use. */
 export class Builder implements Values {
@@ -51,7 +52,7 @@ export class Builder implements Values {
       for (const flat of this.model.alternatives(ids)) {
         if (this.canBeObject(flat))
           for (const name of this.model.shape(flat).named.keys()) yield* this.spellKey(name);
-        this.flat(flat);
+        yield* this.flat(flat);
         yield;
       }
   }
@@ -84,29 +85,36 @@ export class Builder implements Values {
     const key = schemas.join();
     let rule = this.rules.get(key);
     if (rule === undefined) {
-      rule = this.terms.rule(() =>
-        this.terms.choice(this.model.alternatives(schemas).map((flat) => this.flat(flat))),
-      );
+      rule = this.terms.rule(() => this.anyOf(schemas));
       this.rules.set(key, rule);
     }
     return this.terms.call(rule, tail);
   }
 
-  private flat(flat: Flat): Term {
+  private *anyOf(schemas: Conjunction): Work<Term> {
+    const terms: Term[] = [];
+    for (const flat of this.model.alternatives(schemas)) {
+      terms.push(this.flats.get(flat) ?? (yield* this.flat(flat)));
+      if (terms.length % PART === 0) yield;
+    }
+    return yield* this.terms.choose(terms);
+  }
+
+  private *flat(flat: Flat): Work<Term> {
     const known = this.flats.get(flat);
     if (known !== undefined) return known;
-    const term = this.build(flat);
+    const term = yield* this.build(flat);
     this.flats.set(flat, term);
     return term;
   }
 
-  private build(flat: Flat): Term {
+  private *build(flat: Flat): Work<Term> {
     const leaves = this.model.leaves.regex(flat);
     const choices: Term[] = leaves === NOTHING ? [] : [this.terms.match(leaves, DONE)];
     if (!flat.values && flat.types & Type.array && this.model.isPossibleArray(flat))
       choices.push(new ArrayRules(this, flat).term());
-    if (this.canBeObject(flat)) choices.push(new ObjectRules(this, flat).term());
-    return this.terms.choice(choices);
+    if (this.canBeObject(flat)) choices.push(yield* new ObjectRules(this, flat).term());
+    return yield* this.terms.choose(choices);
   }
 
   private spaces(): Regex {

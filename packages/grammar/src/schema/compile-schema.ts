@@ -18,5 +18,5 @@ export function* schemaWork(schema: unknown, options: SchemaOptions): Work<Gramm
   const model = yield* Model.read(schema, options);
   const builder = new Builder(model, options);
   yield* builder.prepare();
-  return new Grammar(builder.terms, builder.root(), model.notices);
+  return yield* Grammar.make(builder.terms, builder.root(), model.notices);
 }

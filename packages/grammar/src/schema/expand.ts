@@ -199,6 +199,7 @@ export class Expansion {
         if (j === i || this.disjoint(item, other)) continue;
         own = yield* cross(own, yield* this.withoutRival(other, place), place.pointer);
       }
+      yield;
       flats.push(...own);
     }
     return flats;

@@ -50,6 +50,8 @@ const REFUSED = [
 /** Most members of `properties` and `patternProperties`, and items of `prefixItems`. */
 const MOST_MEMBERS = 2000;
 const MOST_ITEMS = 10_000;
+/** Most names in `dependentRequired`, of all keys together. */
+const MOST_DEPENDENTS = 20_000;
 
 /** Most alternatives, and values of `enum`, at one place. */
 export const MAX_ALTERNATIVES = 2000;
@@ -86,6 +88,17 @@ const names = (value: Json, pointer: string): readonly string[] => {
   return strings(value, pointer);
 };
 
+/** @throws GrammarError TOO_COMPLEX */
+export function needFewDependents(pointer: string, entries: readonly (readonly [string, unknown])[]): void {
+  const count = entries.reduce((sum, [, others]) => sum + (Array.isArray(others) ? others.length : 1), 0);
+  if (count > MOST_DEPENDENTS)
+    throw new GrammarError(
+      'TOO_COMPLEX',
+      pointer || '/',
+      `dependentRequired names ${count} properties in all; the bound is ${MOST_DEPENDENTS}`,
+    );
+}
+
 const handlers: Record<string, Handler> = {
   type: types,
   minimum: (value, at) => ({
@@ -118,11 +131,11 @@ const handlers: Record<string, Handler> = {
   minProperties: (value, at) => ({ minProperties: count(value, at), pointer: at.place.pointer }),
   maxProperties: (value, at) => ({ maxProperties: count(value, at) }),
   propertyNames: (value, at) => ({ names: [at.document.child(at.place, value, 'propertyNames').id] }),
-  dependentRequired: (value, at) => ({
-    dependent: Object.entries(object(value, at)).map(
-      ([key, others]) => [key, names(others, at.pointer)] as const,
-    ),
-  }),
+  dependentRequired: (value, at) => {
+    const entries = Object.entries(object(value, at));
+    needFewDependents(at.pointer, entries);
+    return { dependent: entries.map(([key, others]) => [key, names(others, at.pointer)] as const) };
+  },
 };
 
 /** The keywords of one schema object but its combinators. Throws UNSUPPORTED for those that cannot be enforced. */

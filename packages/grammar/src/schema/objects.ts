@@ -1,5 +1,6 @@
 import type { Regex } from '../regex/regexes.js';
 import { DONE, FAIL, type Rule, type Term } from '../terms/terms.js';
+import type { Work } from '../turns.js';
 import type { Conjunction, Flat } from './flat.js';
 import type { ObjectShape } from './shape.js';
 import type { Values } from './values.js';
@@ -23,6 +24,8 @@ export class ObjectRules {
   private readonly others: ObjectShape['others'];
   private readonly required: ReadonlySet<number>;
   private readonly dependent = new Map<number, number[]>();
+  /** Names in `dependent`. */
+  private dependents = 0;
   private readonly rules = new Map<string, Rule>();
   private readonly counts: boolean;
   private readonly isFree: boolean;
@@ -42,36 +45,41 @@ export class ObjectRules {
     const index = new Map(this.names.map((name, i) => [name, i]));
     const find = (name: string) => index.get(name) ?? -1; // -1: impossible
     this.required = new Set(flat.required.map(find));
-    for (const [name, others] of flat.dependent)
+    for (const [name, others] of flat.dependent) {
       this.dependent.set(find(name), [...(this.dependent.get(find(name)) ?? []), ...others.map(find)]);
+      this.dependents += others.length;
+    }
     this.others = shape.others.filter((other) => model.isPossible(other.value));
     this.counts = flat.minProperties > 0 || flat.maxProperties < Infinity;
     this.isFree = values.keyOrder === 'any';
   }
 
-  term(): Term {
+  *term(): Work<Term> {
     const { terms, marks } = this.values;
     const start = { seen: new Set<number>(), others: 0, from: 0 };
     if (!this.canFinish(start)) return FAIL;
-    return terms.match(marks.openObject, terms.choice([this.member(start), this.close(start)]));
+    return terms.match(marks.openObject, yield* terms.choose([yield* this.member(start), this.close(start)]));
   }
 
   /** One more member, and all after it. */
-  private member(progress: Progress): Term {
+  private *member(progress: Progress): Work<Term> {
     const { terms, marks } = this.values;
     const choices: Term[] = [];
+    const { effort } = terms.regexes;
     for (let i = progress.from; i < this.keys.length; i++) {
       if (progress.seen.has(i)) continue;
       const seen = new Set([...progress.seen, i]);
       const next = { ...progress, seen, from: this.isFree ? 0 : i + 1 };
       choices.push(terms.match(this.keys[i] as Regex, this.rest(this.members[i] as Conjunction, next)));
-      if (!this.isFree && this.required.has(i)) return terms.choice(choices); // none comes before it
+      if (!this.isFree && this.required.has(i)) return yield* terms.choose(choices); // none comes before it
+      effort.spend(1 + seen.size + this.required.size + this.dependents);
+      if (effort.endsPart()) yield;
     }
     const others = this.counts ? progress.others + 1 : 0;
     const more = { ...progress, others, from: this.isFree ? 0 : this.keys.length };
     for (const other of this.others)
       choices.push(terms.match(terms.regexes.concat(other.key, marks.colon), this.rest(other.value, more)));
-    return terms.choice(choices);
+    return yield* terms.choose(choices);
   }
 
   private rest(value: Conjunction, next: Progress): Term {
@@ -92,9 +100,10 @@ export class ObjectRules {
     return `${from};${this.counts ? seen.size : 0};${others}`;
   }
 
-  private after(progress: Progress): Term {
+  private *after(progress: Progress): Work<Term> {
     const { terms, marks } = this.values;
-    return terms.choice([terms.match(marks.comma, this.member(progress)), this.close(progress)]);
+    const more = terms.match(marks.comma, yield* this.member(progress));
+    return yield* terms.choose([more, this.close(progress)]);
   }
 
   private close(progress: Progress): Term {

@@ -3,7 +3,7 @@ import type { Regex } from '../regex/regexes.js';
 import { spellAny } from '../regex/spell.js';
 import type { Work } from '../turns.js';
 import type { Conjunction, Flat, ObjectPart } from './flat.js';
-import { refuse } from './keywords.js';
+import { needFewDependents, refuse } from './keywords.js';
 import { innerText, type Strings } from './strings.js';
 
 const MAX_PATTERNS = 8;
@@ -24,6 +24,7 @@ export const conjunction = (ids: readonly (number | undefined)[]): Conjunction =
 /** `content`: the expression of the characters of keys that propertyNames allows. */
 export function* shapeOf(strings: Strings, flat: Flat, content: Regex): Work<ObjectShape> {
   const properties = propertiesOf(flat);
+  needFewDependents(flat.pointer, flat.dependent);
   const names = new Set([...properties.keys(), ...flat.required]);
   for (const [name, others] of flat.dependent) for (const key of [name, ...others]) names.add(key);
   needFew(flat, 'properties', names.size, MAX_NAMES);

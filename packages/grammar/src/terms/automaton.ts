@@ -3,7 +3,7 @@ import { addAll, type ByteSet, byteRange, hasByte } from '../regex/byte-set.js';
 import type { Emptiness } from '../regex/empty.js';
 import { EMPTY, NOTHING, type Regex } from '../regex/regexes.js';
 import { Transitions } from '../regex/transitions.js';
-import type { Work } from '../turns.js';
+import { atOnce, type Effort, type Work } from '../turns.js';
 import { DONE, idOf, isRule, type Term, type Terms } from './terms.js';
 
 /** An id of a set of (expression in progress, rest) pairs. */
@@ -18,26 +18,40 @@ interface Items {
 
 const MAX_ITEMS = 20_000;
 const MAX_STATES = 2_000_000;
+const MAX_ALL_ITEMS = 10_000_000; // some 300 MB
 const MAX_KNOWN = 40_000_000; // bytes of transitions
+const MAPS = 16;
+const PART = 256; // expressions: a fraction of a millisecond
 
 /** A deterministic automaton over bytes, built as it is walked. Its states stand for all parses of the text so far. */
 export class Automaton {
-  readonly start: State;
-  /** What short steps met and no search has decided: whether texts can go on so. */
-  private readonly undecided = new Set<Regex>();
-  /** Expressions and terms that steps have looked at so far. */
-  effort = 0;
+  private first: State | undefined;
+  /** What steps have cost so far. */
+  readonly effort: Effort;
+  private all = 0; // items
   private readonly states: Items[] = [{ regexes: [], tails: [], accepting: false }];
-  private readonly ids = new Map<string, State>();
+  /** In several maps: a large one grows for too long at once. */
+  private readonly ids = Array.from({ length: MAPS }, () => new Map<string, State>());
   private readonly known = new Transitions();
   private readonly emptiness: Emptiness;
 
   constructor(
     readonly terms: Terms,
-    root: Term,
+    private readonly root: Term,
   ) {
     this.emptiness = terms.emptiness;
-    this.start = this.make([{ regex: EMPTY, tail: root }]);
+    this.effort = terms.regexes.effort;
+  }
+
+  /** The state before all text. */
+  get start(): State {
+    return this.first ?? atOnce(this.begin());
+  }
+
+  /** Makes the start in parts. */
+  *begin(): Work<State> {
+    this.first ??= yield* this.make([{ regex: EMPTY, tail: this.root }]);
+    return this.first;
   }
 
   isAccepting(state: State): boolean {
@@ -50,27 +64,23 @@ export class Automaton {
 
   step(state: State, byte: number): State {
     const known = this.known.get(state, byte);
-    return known >= 0 ? known : this.follow(state, byte);
+    return known >= 0 ? known : atOnce(this.follow(state, byte));
   }
 
-  /** `step`; -1 where a search has to come before it. */
-  shortStep(state: State, byte: number): State {
+  /** `step`; -1 where it takes long: then `search` has to come first. */
+  shortStep(state: State, byte: number): State | -1 {
     const known = this.known.get(state, byte);
     if (known >= 0) return known;
-    const { regexes } = this.items(state);
-    const isDecided = (regex: Regex) =>
-      this.emptiness.found(this.terms.regexes.derive(regex, byte)) !== undefined;
-    return regexes.every(isDecided) ? this.follow(state, byte, true) : -1;
+    const part = this.follow(state, byte).next();
+    return part.done ? part.value : -1;
   }
 
-  /** Searches, in parts, for what `shortStep` needs. */
-  *search(state: State, byte: number): Work<void> {
-    for (const regex of this.items(state).regexes)
-      yield* this.emptiness.decide(this.terms.regexes.derive(regex, byte));
-    for (const regex of [...this.undecided]) {
-      yield* this.emptiness.decide(regex);
-      this.undecided.delete(regex);
-    }
+  /** `step` in parts. */
+  *search(state: State, byte: number): Work<State> {
+    const known = this.known.get(state, byte);
+    if (known >= 0) return known;
+    yield; // `shortStep` has taken a part
+    return yield* this.follow(state, byte);
   }
 
   /** The state with other expressions in progress; in parts. */
@@ -80,43 +90,50 @@ export class Automaton {
     for (const [i, regex] of regexes.entries()) {
       const changed = change(regex);
       push(found, typeof changed === 'number' ? changed : yield* changed, tails[i] as Term);
+      if (i % PART === PART - 1) yield;
     }
-    return this.intern(found, accepting);
+    return yield* this.intern(found, accepting);
   }
 
   /** Frees transitions if there are many; they are found again on demand. */
   trim(): void {
-    if (this.known.size < MAX_KNOWN) return;
-    this.known.clear();
-    this.terms.regexes.forget();
+    if (this.known.size >= MAX_KNOWN) this.known.clear();
+    this.terms.regexes.trim();
   }
 
-  /** The only byte that may follow; undefined if there are none or several, or if the text may end here. */
-  onlyByte(state: State): number | undefined {
+  /** The only byte that may follow; undefined if there are none or several, or if the text may end here. In parts. */
+  *onlyByte(state: State): Work<number | undefined> {
     const { regexes, accepting } = this.items(state);
     if (accepting || regexes.length > 64) return undefined;
     const cuts = this.cuts(regexes);
     let only: number | undefined;
     for (let byte = 0; byte < 256; byte++) {
-      if (!hasByte(cuts, byte) || this.step(state, byte) === DEAD) continue;
+      if (!hasByte(cuts, byte)) continue;
+      const next = this.shortStep(state, byte);
+      if ((next < 0 ? yield* this.search(state, byte) : next) === DEAD) continue;
       if (only !== undefined || (byte < 255 && !hasByte(cuts, byte + 1))) return undefined;
       only = byte;
     }
     return only;
   }
 
-  /** @param isShort -1 where a search has to come first */
-  private follow(state: State, byte: number, isShort = false): State {
-    const { regexes, tails } = this.items(state);
-    this.effort += regexes.length;
+  /** Ends with its first part where a step takes not long. */
+  private *follow(state: State, byte: number): Work<State> {
+    const { regexes } = this.terms;
+    const items = this.items(state);
     const pairs: { regex: Regex; tail: Term }[] = [];
-    for (let i = 0; i < regexes.length; i++) {
-      const regex = this.terms.regexes.derive(regexes[i] as Regex, byte);
-      if (regex !== NOTHING && !this.emptiness.isEmpty(regex)) pairs.push({ regex, tail: tails[i] as Term });
+    for (let i = 0; i < items.regexes.length; i++) {
+      if (this.effort.endsPart()) yield;
+      this.effort.spend(1);
+      const item = items.regexes[i] as Regex;
+      const short = regexes.shortDerive(item, byte);
+      const regex = short < 0 ? yield* regexes.deriveInParts(item, byte) : short;
+      if (regex === NOTHING || (this.emptiness.found(regex) ?? (yield* this.emptiness.decide(regex))))
+        continue;
+      pairs.push({ regex, tail: items.tails[i] as Term });
     }
-    const next = pairs.length === 0 ? DEAD : this.make(pairs, isShort);
-    if (next < 0) return next;
-    this.known.set(state, byte, this.cuts(regexes), next);
+    const next = pairs.length === 0 ? DEAD : yield* this.make(pairs);
+    this.known.set(state, byte, this.cuts(items.regexes), next);
     return next;
   }
 
@@ -127,7 +144,7 @@ export class Automaton {
   }
 
   /** The state of all pairs, with what may begin at once where an expression may be empty. */
-  private make(pairs: readonly { regex: Regex; tail: Term }[], isShort = false): State {
+  private *make(pairs: readonly { regex: Regex; tail: Term }[]): Work<State> {
     const found = new Map<Regex, Term[]>();
     const seen = new Set<Term>();
     const open: Term[] = [];
@@ -139,50 +156,66 @@ export class Automaton {
     for (let term = open.pop(); term !== undefined; term = open.pop()) {
       if (seen.has(term)) continue;
       seen.add(term);
-      if (seen.size > MAX_ITEMS)
-        throw new GrammarError(
-          'TOO_COMPLEX',
-          '',
-          `more than ${MAX_ITEMS} alternatives at one place; simplify the grammar`,
-        );
-      if (isShort && this.isUndecided(term)) this.undecided.add(idOf(this.terms.head(term)));
-      else this.expand(term, add, open);
+      if (seen.size > MAX_ITEMS) tooMany(MAX_ITEMS, 'alternatives at one place');
+      this.effort.spend(1);
+      if (this.effort.endsPart()) yield;
+      const slow = this.expand(term, add, open);
+      if (slow) yield* slow;
     }
-    this.effort += seen.size;
-    if (isShort && this.undecided.size > 0) return -1;
-    return this.intern(found, seen.has(DONE));
+    return yield* this.intern(found, seen.has(DONE));
   }
 
-  /** Whether a search has to decide if the first expression of a term matches anything. */
-  private isUndecided(term: Term): boolean {
+  /** Work where it may take long. */
+  private expand(term: Term, add: (regex: Regex, tail: Term) => void, open: Term[]): Work<void> | undefined {
+    if (term === DONE) return undefined;
     const head = this.terms.head(term);
-    return head >= 0 && !isRule(head) && this.emptiness.found(idOf(head)) === undefined;
+    if (head < 0) for (const part of this.terms.alternatives(term)) open.push(part);
+    else if (isRule(head)) return this.call(term, open);
+    else {
+      const isEmpty = this.emptiness.found(idOf(head));
+      if (isEmpty === undefined) return this.decide(term, add);
+      if (!isEmpty) add(idOf(head), this.terms.tail(term));
+    }
+    return undefined;
   }
 
-  private expand(term: Term, add: (regex: Regex, tail: Term) => void, open: Term[]): void {
-    if (term === DONE) return;
-    const head = this.terms.head(term);
-    if (head < 0) open.push(...this.terms.alternatives(term));
-    else if (isRule(head)) open.push(this.terms.append(this.terms.body(idOf(head)), this.terms.tail(term)));
-    else if (!this.emptiness.isEmpty(idOf(head))) add(idOf(head), this.terms.tail(term));
+  /** @param term begins with a rule */
+  private *call(term: Term, open: Term[]): Work<void> {
+    const rule = idOf(this.terms.head(term));
+    const body = this.terms.knownBody(rule) ?? (yield* this.terms.findBody(rule));
+    open.push(yield* this.terms.join(body, this.terms.tail(term)));
   }
 
-  private intern(found: Map<Regex, Term[]>, accepting: boolean): State {
+  /** @param term begins with an expression that may match nothing */
+  private *decide(term: Term, add: (regex: Regex, tail: Term) => void): Work<void> {
+    const regex = idOf(this.terms.head(term));
+    if (!(yield* this.emptiness.decide(regex))) add(regex, this.terms.tail(term));
+  }
+
+  private *intern(found: Map<Regex, Term[]>, accepting: boolean): Work<State> {
     if (found.size === 0 && !accepting) return DEAD;
     const regexes = [...found.keys()].sort((a, b) => a - b);
-    const tails = regexes.map((regex) => this.merged(found.get(regex) as Term[]));
+    const tails: Term[] = [];
+    for (const regex of regexes) {
+      const rests = found.get(regex) as Term[];
+      tails.push(rests.length === 1 ? (rests[0] as Term) : yield* this.terms.choose(rests));
+      if (this.effort.endsPart()) yield;
+    }
     const key = `${accepting};${regexes.join(',')};${tails.join(',')}`;
-    const known = this.ids.get(key);
+    const ids = this.ids[(regexes[0] ?? 0) % MAPS] as Map<string, State>;
+    const known = ids.get(key);
     if (known !== undefined) return known;
-    if (this.states.length >= MAX_STATES)
-      throw new GrammarError('TOO_COMPLEX', '', `more than ${MAX_STATES} states; simplify the grammar`);
-    this.ids.set(key, this.states.length);
+    this.all += regexes.length;
+    if (this.states.length >= MAX_STATES) tooMany(MAX_STATES, 'states');
+    if (this.all > MAX_ALL_ITEMS) tooMany(MAX_ALL_ITEMS, 'alternatives in all states');
+    ids.set(key, this.states.length);
     return this.states.push({ regexes, tails, accepting }) - 1;
   }
+}
 
-  private merged(tails: Term[]): Term {
-    return tails.length === 1 ? (tails[0] as Term) : this.terms.choice(tails);
-  }
+/** @throws GrammarError TOO_COMPLEX */
+function tooMany(most: number, what: string): never {
+  throw new GrammarError('TOO_COMPLEX', '', `more than ${most} ${what}; simplify the grammar`);
 }
 
 function push(into: Map<Regex, Term[]>, regex: Regex, tail: Term): void {

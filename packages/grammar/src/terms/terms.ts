@@ -1,10 +1,11 @@
 import { GrammarError } from '../error.js';
 import { Emptiness } from '../regex/empty.js';
 import { NOTHING, type Regex, type Regexes } from '../regex/regexes.js';
-import { atOnce, type Work } from '../turns.js';
+import { atOnce, type Effort, type Work } from '../turns.js';
 
 const MAX_TERMS = 4_000_000;
-const PART = 256; // terms: a fraction of a millisecond
+const MAPS = 16;
+const CHEAP = 8; // alternatives that cost one unit of effort
 
 /** An id of a rest of a text: a sequence of regular expressions and rules, or a choice of such. */
 export type Term = number;
@@ -24,23 +25,38 @@ export class Terms {
   private readonly heads: Head[] = [-1, -1]; // -1: no sequence
   private readonly tails: Term[] = [0, 0];
   private readonly choices: (readonly Term[] | undefined)[] = [[], []];
-  private readonly sequences = new Map<number, Term>();
+  /** In several maps: a large one grows for too long at once. */
+  private readonly sequences = Array.from({ length: MAPS }, () => new Map<number, Term>());
   private readonly unions = new Map<string, Term>();
-  private readonly bodies: (Term | (() => Term))[] = [];
+  private readonly bodies: (Term | (() => Work<Term>))[] = [];
+  private readonly effort: Effort;
 
   constructor(
     readonly regexes: Regexes,
     readonly emptiness = new Emptiness(regexes),
-  ) {}
+  ) {
+    this.effort = regexes.effort;
+  }
 
-  rule(body: () => Term): Rule {
+  rule(body: () => Work<Term>): Rule {
     return this.bodies.push(body) - 1;
   }
 
   body(rule: Rule): Term {
+    return this.knownBody(rule) ?? atOnce(this.findBody(rule));
+  }
+
+  /** What a rule stands for if it has been built. */
+  knownBody(rule: Rule): Term | undefined {
+    const body = this.bodies[rule];
+    return typeof body === 'number' ? body : undefined;
+  }
+
+  /** `body` in parts. */
+  *findBody(rule: Rule): Work<Term> {
     const body = this.bodies[rule];
     if (typeof body === 'number') return body;
-    const term = body ? body() : FAIL;
+    const term = body ? yield* body() : FAIL;
     this.bodies[rule] = term;
     return term;
   }
@@ -59,19 +75,58 @@ export class Terms {
   repeat(part: Term, least: number, most: number): Term {
     if (most === 0) return DONE;
     const isLoop = least === 0 && most === Infinity;
-    const rule: Rule = this.rule(() => {
-      const tail = isLoop ? this.call(rule, DONE) : this.repeat(part, Math.max(0, least - 1), most - 1);
-      const more = this.append(part, tail);
-      return least > 0 ? more : this.choice([DONE, more]);
-    });
+    const rule: Rule = this.rule(() => this.repeated(part, least, most, isLoop ? rule : undefined));
     return this.call(rule, DONE);
+  }
+
+  /** @param loop the rule itself, if it repeats without end */
+  private *repeated(part: Term, least: number, most: number, loop: Rule | undefined): Work<Term> {
+    const tail =
+      loop === undefined ? this.repeat(part, Math.max(0, least - 1), most - 1) : this.call(loop, DONE);
+    const more = yield* this.join(part, tail);
+    return least > 0 ? more : yield* this.choose([DONE, more]);
   }
 
   /** Any of `terms`. Equal heads are merged: this keeps ambiguous grammars polynomial, as the graph-structured stack does. */
   choice(terms: readonly Term[]): Term {
+    return atOnce(this.choose(terms));
+  }
+
+  /** `choice` in parts. What all of `terms` begin with may be long: it is taken off without recursion. */
+  *choose(terms: readonly Term[]): Work<Term> {
+    const common: Head[] = [];
+    let parts = this.flatten(terms);
+    for (let head = this.commonHead(parts); head >= 0; head = this.commonHead(parts)) {
+      common.push(head);
+      parts = this.flatten(parts.map((term) => this.tail(term)));
+      if (this.effort.endsPart()) yield;
+    }
+    if (this.effort.endsPart()) yield;
+    let term = this.union(yield* this.merge(parts));
+    for (let head = common.pop(); head !== undefined; head = common.pop()) {
+      term = this.sequence(head, term);
+      this.effort.spend(1);
+      if (this.effort.endsPart()) yield;
+    }
+    return term;
+  }
+
+  /** The alternatives of all terms, each once. */
+  private flatten(terms: readonly Term[]): Term[] {
     const flat = new Set<Term>();
     for (const term of terms) for (const part of this.alternatives(term)) flat.add(part);
-    const parts = this.merge([...flat]);
+    this.effort.spend(1 + flat.size / CHEAP);
+    return [...flat];
+  }
+
+  /** The head of all of two or more terms; -1 where they differ. */
+  private commonHead(terms: readonly Term[]): Head | -1 {
+    const head = terms.length < 2 ? -1 : this.head(terms[0] as Term);
+    return head >= 0 && terms.every((term) => this.head(term) === head) ? head : -1;
+  }
+
+  /** One of terms with different heads. */
+  private union(parts: Term[]): Term {
     if (parts.length < 2) return parts[0] ?? FAIL;
     parts.sort((a, b) => a - b);
     const key = parts.join(',');
@@ -85,12 +140,14 @@ export class Terms {
   /** `body` with its end replaced by `tail`. */
   append(body: Term, tail: Term): Term {
     if (body === DONE || tail === DONE) return body === DONE ? tail : body;
-    const head = this.head(body);
-    return head >= 0 && this.tail(body) === DONE ? this.sequence(head, tail) : atOnce(this.join(body, tail));
+    return atOnce(this.join(body, tail));
   }
 
   /** `append` in parts, without recursion: terms may be long, and share their rests. */
   *join(body: Term, tail: Term): Work<Term> {
+    if (body === DONE || tail === DONE) return body === DONE ? tail : body;
+    const only = this.head(body);
+    if (only >= 0 && this.tail(body) === DONE) return this.sequence(only, tail);
     const known = new Map<Term, Term>([
       [DONE, tail],
       [FAIL, FAIL],
@@ -103,9 +160,10 @@ export class Terms {
       for (const rest of missing) open.push(rest);
       if (missing.length > 0) continue;
       const joined = rests.map((rest) => known.get(rest) as Term);
-      known.set(at, head < 0 ? this.choice(joined) : this.sequence(head, joined[0] as Term));
+      known.set(at, head < 0 ? yield* this.choose(joined) : this.sequence(head, joined[0] as Term));
       open.pop();
-      if (known.size % PART === 0) yield;
+      this.effort.spend(1);
+      if (this.effort.endsPart()) yield;
     }
     return known.get(body) as Term;
   }
@@ -127,14 +185,15 @@ export class Terms {
   private sequence(head: Head, tail: Term): Term {
     if (tail === FAIL) return FAIL;
     const key = head * 0x4000000 + tail;
-    const known = this.sequences.get(key);
+    const sequences = this.sequences[tail % MAPS] as Map<number, Term>;
+    const known = sequences.get(key);
     if (known !== undefined) return known;
     const id = this.push(head, tail, undefined);
-    this.sequences.set(key, id);
+    sequences.set(key, id);
     return id;
   }
 
-  private merge(terms: Term[]): Term[] {
+  private *merge(terms: Term[]): Work<Term[]> {
     if (terms.length < 2) return terms;
     const byHead = new Map<Head, Term[]>();
     for (const term of terms) {
@@ -144,11 +203,13 @@ export class Terms {
       else byHead.set(head, [term]);
     }
     if (byHead.size === terms.length) return terms;
-    return [...byHead].map(([head, group]) =>
-      group.length === 1
-        ? (group[0] as Term)
-        : this.sequence(head, this.choice(group.map((term) => this.tail(term)))),
-    );
+    const merged: Term[] = [];
+    for (const [head, group] of byHead) {
+      if (group.length === 1) merged.push(group[0] as Term);
+      else merged.push(this.sequence(head, yield* this.choose(group.map((term) => this.tail(term)))));
+      if (this.effort.endsPart()) yield;
+    }
+    return merged;
   }
 
   private push(head: Head, tail: Term, parts: readonly Term[] | undefined): Term {

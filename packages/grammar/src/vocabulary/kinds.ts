@@ -1,7 +1,7 @@
 import { complement, MAX_POINT, SPACE } from '../regex/points.js';
 import { EMPTY, NOTHING, type Regex, Regexes } from '../regex/regexes.js';
 import { utf8 } from '../regex/utf8.js';
-import type { Work } from '../turns.js';
+import type { Effort, Work } from '../turns.js';
 
 /**
  * A set of groups of characters, one bit each. Loops of expressions accept whole groups (letters, digits, ...): whether a
@@ -75,15 +75,14 @@ function pointOf(bytes: Uint8Array, start: number, end: number): number | undefi
 export interface Steps {
   /** 0 where a byte cannot follow; -1 where `search` has to come first. */
   shortStep(from: number, byte: number): number;
-  search(from: number, byte: number): Work<void>;
-  /** A measure of what steps have done so far. */
-  readonly effort: number;
+  search(from: number, byte: number): Work<number>;
+  /** What steps cost. */
+  readonly effort: Effort;
 }
 
 /** The kinds all of whose characters lead from `from` to `to`; in parts. */
 export function* kindsBetween(from: number, to: number, steps: Steps): Work<Kinds> {
   let kinds = 0;
-  let done = steps.effort;
   for (let group = 0; group < groupBytes.length; group++) {
     let leads = true;
     for (const byte of groupBytes[group] as readonly number[]) {
@@ -92,10 +91,7 @@ export function* kindsBetween(from: number, to: number, steps: Steps): Work<Kind
         yield* steps.search(from, byte); // another mask of the grammar may leave more to decide meanwhile
         next = steps.shortStep(from, byte);
       }
-      if (steps.effort - done >= PART) {
-        done = steps.effort;
-        yield;
-      }
+      if (steps.effort.endsPart()) yield;
       leads = next === to;
       if (!leads) break;
     }
@@ -108,8 +104,6 @@ export function* kindsBetween(from: number, to: number, steps: Steps): Work<Kind
   return kinds;
 }
 
-const PART = 32; // expressions: a fraction of a millisecond
-
 let foreign: ReturnType<typeof foreignCharacters> | undefined;
 
 /** The characters outside ASCII as expressions of their own: they serve the automata of all grammars. */
@@ -121,7 +115,6 @@ function foreignCharacters() {
 /** True if every text of `chars` leads from `from` to `to`; in parts. */
 function* lead(regexes: Regexes, chars: Regex, from: number, to: number, steps: Steps): Work<boolean> {
   const seen = new Set<string>();
-  let done = steps.effort;
   const open = [[chars, from] as const];
   for (let at = open.pop(); at; at = open.pop()) {
     let [rest, state] = [NOTHING, 0]; // after the byte before
@@ -132,10 +125,7 @@ function* lead(regexes: Regexes, chars: Regex, from: number, to: number, steps: 
         yield* steps.search(at[1], byte);
         nextState = steps.shortStep(at[1], byte);
       }
-      if (steps.effort - done >= PART) {
-        done = steps.effort;
-        yield;
-      }
+      if (steps.effort.endsPart() || regexes.effort.endsPart()) yield;
       if (nextRest === rest && nextState === state) continue;
       rest = nextRest;
       state = nextState;

@@ -1,5 +1,6 @@
 import { type Count, frontCount, isConditional } from '../regex/counts.js';
 import { EMPTY, type Regex, type Regexes } from '../regex/regexes.js';
+import { setAt } from '../set-at.js';
 import { type Automaton, DEAD, type State } from '../terms/automaton.js';
 import type { Work } from '../turns.js';
 import { ALL, type Kinds, kindsBetween, type Steps } from './kinds.js';
@@ -9,6 +10,8 @@ export interface Loop {
   readonly kinds: Kinds;
   readonly most: number;
 }
+
+const PART = 256; // expressions: a fraction of a millisecond
 
 /** Most tokens have letters. */
 const LETTER = 0x71;
@@ -35,7 +38,7 @@ export class Loops {
     const known = this.known[state];
     if (known) return known;
     const loop = yield* this.find(state);
-    this.known[state] = loop;
+    setAt(this.known, state, loop);
     return loop;
   }
 
@@ -46,8 +49,9 @@ export class Loops {
 
   private *find(state: State): Work<Loop> {
     let best = NONE;
-    for (const regex of this.automaton.items(state).regexes) {
+    for (const [i, regex] of this.automaton.items(state).regexes.entries()) {
       const count = this.countOf(regex);
+      if (i % PART === PART - 1) yield;
       if (count) best = larger(best, { kinds: yield* this.unitKinds(count.unit), most: count.max });
     }
     return best.kinds === ALL ? best : larger(best, { kinds: yield* this.endless(state), most: Infinity });
@@ -64,7 +68,7 @@ export class Loops {
     const { automaton } = this;
     const stay = yield* kindsBetween(state, state, automaton);
     if (stay !== 0) return stay;
-    const next = automaton.step(state, LETTER); // known since then
+    const next = yield* automaton.search(state, LETTER);
     if (next === DEAD || next === state) return 0;
     const entering = yield* kindsBetween(state, next, automaton);
     return entering === 0 ? 0 : entering & (yield* kindsBetween(next, next, automaton));
@@ -81,15 +85,11 @@ export class Loops {
 }
 
 function derivativesOf(regexes: Regexes): Steps {
-  const steps = {
-    effort: 0,
-    shortStep(from: number, byte: number) {
-      steps.effort += regexes.choices(from).length;
-      return regexes.derive(from, byte);
-    },
-    *search() {},
+  return {
+    effort: regexes.effort,
+    shortStep: (from, byte) => regexes.shortDerive(from, byte),
+    search: (from, byte) => regexes.deriveInParts(from, byte),
   };
-  return steps;
 }
 
 const larger = (a: Loop, b: Loop): Loop => (bits(b.kinds) > bits(a.kinds) ? b : a);

@@ -1,4 +1,5 @@
 import { FarBounds } from '../regex/counts.js';
+import { setAt } from '../set-at.js';
 import { type Automaton, DEAD, type State } from '../terms/automaton.js';
 import type { Work } from '../turns.js';
 import { ALL, type Kinds, OTHER } from './kinds.js';
@@ -7,13 +8,13 @@ import { setBit, type Vocabulary } from './vocabulary.js';
 
 const MAX_CACHED = 256; // 5 MB with 151,936 tokens
 const SMALL_SUBTREE = 32; // nodes
-const PART = 64; // expressions: a fraction of a millisecond
+const MAX_NODES = 8192; // of the trie in a part
 
 /** The masks of one grammar over one vocabulary. */
 export class Masks {
   private readonly cache = new Map<State, Uint32Array>();
   /** By state: one with the same mask. */
-  private readonly same: State[] = [];
+  private readonly same: (State | undefined)[] = [];
   private readonly loops: Loops;
   private readonly bounds: FarBounds;
 
@@ -40,10 +41,11 @@ export class Masks {
 
   /** The mask of `place`, in parts; read-only. */
   *find(place: State): Work<Uint32Array> {
-    this.same[place] ??= yield* this.automaton.changed(place, (regex) => this.bounds.without(regex));
+    const state =
+      this.same[place] ?? (yield* this.automaton.changed(place, (regex) => this.bounds.without(regex)));
+    setAt(this.same, place, state);
     const kept = this.kept(place);
     if (kept) return kept;
-    const state = this.same[place] as State;
     const mask = yield* this.compute(state);
     if (this.cache.size >= MAX_CACHED) this.cache.delete(this.cache.keys().next().value as State);
     this.cache.set(state, mask);
@@ -70,8 +72,9 @@ export class Masks {
     const isPlain = loop.kinds === ALL && loop.most >= this.vocabulary.deepest;
     const next = (node: number) => (isPlain ? (others[node] as number) : node);
     const states = [start];
-    let done = this.automaton.effort;
+    let passed = 0;
     for (let node = next(0); node < bytes.length; ) {
+      if (++passed % MAX_NODES === 0) yield;
       const end = ends[node] as number;
       if (((kinds[node] as Kinds) & ~loop.kinds) === 0 && (lengths[node] as number) <= loop.most) {
         node = next(end);
@@ -79,10 +82,7 @@ export class Masks {
       }
       const depth = depths[node] as number;
       const before = states[depth] as State;
-      if (this.automaton.effort - done >= PART) {
-        done = this.automaton.effort;
-        yield;
-      }
+      if (this.automaton.effort.endsPart()) yield;
       const state = this.automaton.shortStep(before, bytes[node] as number);
       if (state < 0) {
         yield* this.automaton.search(before, bytes[node] as number);

@@ -63,9 +63,14 @@ export class Vocabulary {
   }
 
   bytesOf(token: number): Uint8Array {
+    this.needToken(token);
+    return this.texts.of(token);
+  }
+
+  /** @throws GrammarError BAD_TOKEN */
+  needToken(token: number): void {
     if (!(token >= 0 && token < this.size))
       throw new GrammarError('BAD_TOKEN', `token ${token}`, `outside the vocabulary of ${this.size}`);
-    return this.texts.of(token);
   }
 
   /** The mask of tokens of up to `most` characters, all of `kinds`; read-only. */

@@ -24,11 +24,11 @@ export interface DecodingRequest extends DecodingParts {
 const usualDraft = 8;
 
 export function openDecoding(request: DecodingRequest): Decoding {
-  const { choice, constraint } = request;
+  const { choice, constraint, signal } = request;
   const plain = new PlainDecoding(request);
   const drafter = openDrafter(request);
   const chosen = drafter ? new SpeculativeDecoding({ ...request, plain, drafter }) : plain;
-  return constraint ? new ForcedDecoding(chosen, choice, constraint) : chosen;
+  return constraint ? new ForcedDecoding(chosen, choice, constraint, signal) : chosen;
 }
 
 function openDrafter(request: DecodingRequest): Drafter | undefined {

@@ -78,8 +78,10 @@ export class DraftModel implements Drafter {
       return drawFrom(proposal, sampler.nextRandom());
     };
     const choice: TokenChoice = { head: 'ranked', take, accept: (token) => constraint?.accept(token) };
-    for (let next = missing; tokens.length < count; next = tokens.slice(-1))
+    for (let next = missing; tokens.length < count; next = tokens.slice(-1)) {
+      await constraint?.masksInTurns([], this.parts.signal); // then `take` has the mask at hand
       tokens.push(...(await this.follow(next, choice, 1)));
+    }
     return { tokens, proposals };
   }
 

@@ -48,11 +48,11 @@ export class SpeculativeDecoding implements Decoding {
 
   /** Up to `most` tokens; under a constraint, only allowed ones, up to the first after which others are forced. */
   private async draft(most: number): Promise<Draft> {
-    const { engine, drafter, constraint } = this.parts;
+    const { engine, drafter, constraint, signal } = this.parts;
     const room = Math.min(most, engine.mostDrafts);
     if (room <= 0) return noDraft;
     const draft = await drafter.draft(this.history, room, engine.sharing);
-    return constraint ? { ...draft, tokens: constraint.allowed(draft.tokens) } : draft;
+    return constraint ? { ...draft, tokens: await constraint.allowed(draft.tokens, signal) } : draft;
   }
 
   private async verify(last: number, draft: Draft, most: number): Promise<readonly number[]> {

@@ -38,6 +38,8 @@ export class Constraint {
     drafts: readonly number[],
     signal: AbortSignal | undefined,
   ): Int32Array | undefined | Promise<Int32Array | undefined> {
+    const settled = settle(this.matcher, signal);
+    if (settled) return settled.then(() => this.masksInTurns(drafts, signal));
     if (drafts.length > 0) return this.draftMasks(drafts, signal);
     if (this.matcher.isFree) return undefined;
     const found = withinBounds(() => this.matcher.maskInTurns(this.room(1), signal));
@@ -52,10 +54,16 @@ export class Constraint {
     const ahead = this.matcher.clone();
     for (const token of [undefined, ...drafts]) {
       if (token !== undefined) withinBounds(() => ahead.accept(token));
-      if (!ahead.isFree)
-        await withinBounds(() => ahead.maskInTurns(this.room(1), signal))?.catch(outOfBounds);
+      await this.findMask(ahead, signal);
     }
     return this.masks(drafts);
+  }
+
+  /** Then the mask at the place of `matcher` is at hand. */
+  private async findMask(matcher: TokenMatcher, signal: AbortSignal | undefined): Promise<void> {
+    await settle(matcher, signal);
+    if (!matcher.isFree)
+      await withinBounds(() => matcher.maskInTurns(this.room(1), signal))?.catch(outOfBounds);
   }
 
   /** Space for the bits of `masks` masks. */
@@ -93,18 +101,28 @@ export class Constraint {
     return withinBounds(() => this.matcher.forced()).slice(0, Math.min(most, mostForced));
   }
 
-  /** The first tokens of `drafts`: each may come there, and only after the last one may a token be forced. */
-  allowed(drafts: readonly number[]): readonly number[] {
-    const { matcher } = this;
+  /** `forced` in turns of the event loop: a promise where one is not enough. The place must stay as it is meanwhile. */
+  forcedInTurns(most: number, signal: AbortSignal | undefined): number[] | Promise<number[]> {
+    if (!this.forces) return [];
+    const found = withinBounds(() => this.matcher.forcedInTurns(signal));
+    const first = (tokens: number[]) => tokens.slice(0, Math.min(most, mostForced));
+    return found instanceof Promise ? found.then(first, outOfBounds) : first(found);
+  }
+
+  /**
+   * The first tokens of `drafts`: each may come there, and only after the last one may a token be forced. In turns of the
+   * event loop; masks at their places are at hand afterwards.
+   */
+  async allowed(drafts: readonly number[], signal?: AbortSignal): Promise<readonly number[]> {
+    const ahead = this.fork();
     let count = 0;
-    this.following([], () => {
-      for (const token of drafts) {
-        if (!matcher.allows(token)) break;
-        matcher.accept(token);
-        count++;
-        if (this.forces && matcher.forced().length > 0) break;
-      }
-    });
+    for (const token of drafts) {
+      await this.findMask(ahead.matcher, signal);
+      if (!withinBounds(() => ahead.matcher.allows(token))) break;
+      ahead.accept(token);
+      count++;
+      if ((await ahead.forcedInTurns(1, signal)).length > 0) break;
+    }
     return drafts.slice(0, count);
   }
 
@@ -129,6 +147,11 @@ export class Constraint {
       matcher.rollback(matcher.length - length);
     }
   }
+}
+
+/** @throws RuntimeError BAD_GRAMMAR */
+function settle(matcher: TokenMatcher, signal: AbortSignal | undefined): Promise<void> | undefined {
+  return withinBounds(() => matcher.settle(signal))?.catch(outOfBounds);
 }
 
 /** A grammar is built while it is used, so its bounds may be met late. */

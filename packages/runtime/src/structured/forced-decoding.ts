@@ -9,6 +9,7 @@ export class ForcedDecoding implements Decoding {
     private readonly chosen: Decoding,
     private readonly choice: TokenChoice,
     private readonly constraint: Constraint,
+    private readonly signal: AbortSignal | undefined,
   ) {}
 
   get drafted(): number {
@@ -20,11 +21,12 @@ export class ForcedDecoding implements Decoding {
   }
 
   async next(ids: readonly number[], most: number): Promise<readonly number[]> {
-    const forced = this.unbiased(this.constraint.forced(most - 1));
+    const found = this.constraint.forcedInTurns(most - 1, this.signal);
+    const forced = this.unbiased(found instanceof Promise ? await found : found); // an extra promise costs microseconds
     if (forced.length === 0) return this.chosen.next(ids, most);
     for (const token of forced) this.choice.accept(token);
-    const found = await this.chosen.next([...ids, ...forced], most - forced.length);
-    return [...forced, ...found];
+    const chosen = await this.chosen.next([...ids, ...forced], most - forced.length);
+    return [...forced, ...chosen];
   }
 
   /** Those before the first that `logitBias` forbids: others may spell the same text. */

@@ -28,6 +28,8 @@ interface Place {
   readonly seen: boolean;
   /** The structure that the text is in; undefined: any token may come next. */
   readonly inside: { readonly matcher: Matcher; readonly length: number } | undefined;
+  /** The structure may be whole: its matcher has to be settled first. */
+  readonly isOpen?: boolean;
 }
 
 const nowhere: Place = { thoughts: 'over', text: '', seen: false, inside: undefined };
@@ -70,6 +72,10 @@ export class LazyMatcher implements TokenMatcher {
     return undefined;
   }
 
+  settle(signal?: AbortSignal): Promise<void> | undefined {
+    return this.places.at(-1)!.inside?.matcher.settle(signal);
+  }
+
   allows(token: number): boolean {
     return this.place.inside?.matcher.allows(token) ?? true;
   }
@@ -79,13 +85,27 @@ export class LazyMatcher implements TokenMatcher {
     const added = Buffer.from(this.vocabulary.bytesOf(token)).toString('latin1');
     if (!place.inside) this.places.push(this.behind(place, added));
     else {
-      place.inside.matcher.accept(token);
-      this.places.push(this.in(place.inside.matcher, place.text + added));
+      const { matcher } = place.inside;
+      matcher.accept(token);
+      const text = place.text + added;
+      if (matcher.isSettled) this.places.push(this.in(matcher, text));
+      else this.places.push({ ...nowhere, text, inside: { matcher, length: matcher.length }, isOpen: true });
     }
   }
 
   forced(): number[] {
     return this.place.inside?.matcher.forced() ?? [];
+  }
+
+  forcedInTurns(signal?: AbortSignal): number[] | Promise<number[]> {
+    return this.places.at(-1)!.isOpen
+      ? this.forcedLater(signal)
+      : (this.place.inside?.matcher.forcedInTurns(signal) ?? []);
+  }
+
+  private async forcedLater(signal: AbortSignal | undefined): Promise<number[]> {
+    await this.settle(signal);
+    return this.place.inside?.matcher.forcedInTurns(signal) ?? [];
   }
 
   rollback(tokens: number): void {
@@ -109,7 +129,11 @@ export class LazyMatcher implements TokenMatcher {
   }
 
   private get place(): Place {
-    return this.places.at(-1) as Place;
+    const last = this.places.at(-1) as Place;
+    if (!last.isOpen || !last.inside) return last;
+    const place = this.in(last.inside.matcher, last.text);
+    this.places[this.places.length - 1] = place;
+    return place;
   }
 
   /** The place in a structure, or behind it where it is whole. */
