@@ -1,7 +1,6 @@
 // Two rounds in the form of applications: chat completions, Ollama's API.
 import type { ChatMessage, ContentPart } from '@quern/runtime';
-import type { RunningServer } from '../src/index.js';
-import { type Caller, called, loadCaller, said, tokens } from './caller.js';
+import { called, said, servedCaller, tokens } from './caller.js';
 import {
   type Answer,
   type Application,
@@ -14,19 +13,7 @@ import {
 import { aider, type OllamaMessage, ollamaApplications } from './requests/ollama-applications.js';
 import { json, post, serving } from './serving.js';
 
-let caller: Caller;
-let server: RunningServer;
-beforeAll(async () => {
-  caller = await loadCaller();
-  server = await serving(caller.model, { apiKeys: ['secret'] });
-});
-afterAll(async () => {
-  await server.close();
-  caller.model.dispose();
-});
-beforeEach(() => {
-  caller.chats.length = 0;
-});
+const caller = servedCaller();
 
 /** A message of a chat, its text in one piece. */
 const shown = ({ role, content, tool_calls, tool_call_id }: ChatMessage) => ({
@@ -59,7 +46,7 @@ interface Choice {
 
 /** The answer that a stream of chat completions makes. */
 async function answerTo(body: object, headers: Readonly<Record<string, string>>) {
-  const response = await post(`${server.url}/v1/chat/completions`, body, headers);
+  const response = await post(`${caller.url}/v1/chat/completions`, body, headers);
   const lines = [...(await response.text()).matchAll(/^data: (.*)$/gm)].map(([, data]) => data!);
   expect([response.status, lines.pop()]).toEqual([200, '[DONE]']);
   const events = lines.map((line) => JSON.parse(line));
@@ -126,7 +113,7 @@ describe('chat completions', () => {
 
 /** The message that the lines of /api/chat make. */
 async function messageOf(body: object): Promise<OllamaMessage & { readonly notice: string | null }> {
-  const response = await post(`${server.url}/api/chat`, body, { authorization: 'Bearer secret' });
+  const response = await post(`${caller.url}/api/chat`, body, { authorization: 'Bearer secret' });
   const lines = (await response.text()).trimEnd().split('\n');
   const parts = lines.map((line) => JSON.parse(line));
   expect([response.status, parts.at(-1)]).toMatchObject([200, { done: true, done_reason: 'stop' }]);
@@ -185,7 +172,7 @@ describe('images in a conversation', () => {
 
   const greedy = { temperature: 0, options: { temperature: 0 } };
   const send = (path: string, messages: readonly object[]) =>
-    post(`${server.url}${path}`, { ...greedy, messages, stream: false }, { authorization: 'Bearer secret' });
+    post(`${caller.url}${path}`, { ...greedy, messages, stream: false }, { authorization: 'Bearer secret' });
 
   const stands = '[an image that you cannot read]';
 
@@ -228,7 +215,7 @@ test('what is null is absent', async () => {
     const messages = [{ role: 'user', content: question, ...message }];
     const tools = [{ type: 'function', function: { name: called.name, ...tool } }];
     const body = { messages, tools };
-    return json(await post(`${server.url}/apply-template`, body, { authorization: 'Bearer secret' }));
+    return json(await post(`${caller.url}/apply-template`, body, { authorization: 'Bearer secret' }));
   };
   const absent = await prompt({}, {});
   expect(absent).toEqual({ prompt: expect.stringContaining(called.name) });

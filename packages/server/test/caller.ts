@@ -1,5 +1,6 @@
 import { type ChatMessage, loadModel, type Model } from '@quern/runtime';
 import { writeScriptedModel } from '../../runtime/test/scripted-model.js';
+import { type Served, served } from './serving.js';
 
 const pieces = [
   'Let',
@@ -26,21 +27,31 @@ export const parameters = {
   additionalProperties: false,
 };
 
-export interface Caller {
-  readonly model: Model;
-  /** The messages of each chat. */
-  readonly chats: (readonly ChatMessage[])[];
+type Chats = (readonly ChatMessage[])[];
+
+/** A server, its model, and the messages of each chat of the test. */
+export interface Caller extends Served {
+  readonly chats: Chats;
 }
 
-/** A model that calls `read_file` whatever it is asked. */
-export async function loadCaller(): Promise<Caller> {
+/** A model that calls `read_file` whatever it is asked, served with the key `secret` for all tests of a file. */
+export function servedCaller(): Caller {
+  const chats: Chats = [];
+  const server = served(() => loadCaller(chats), { apiKeys: ['secret'] });
+  beforeEach(() => {
+    chats.length = 0;
+  });
+  return Object.defineProperty(server, 'chats', { value: chats }) as Caller;
+}
+
+/** @param chats gets the messages of each chat */
+async function loadCaller(chats: Chats): Promise<Model> {
   const path = await writeScriptedModel(pieces, { controls: ['</tool_call>', '<tool_call>'], context: 2048 });
   const model = await loadModel(path, { backend: 'cpu', cache: 'paged', sequences: 2, context: 2048 });
-  const chats: (readonly ChatMessage[])[] = [];
   const chat = model.chat.bind(model);
   model.chat = ((...args: Parameters<Model['chat']>) => {
     chats.push(args[0]);
     return chat(...args);
   }) as Model['chat'];
-  return { model, chats };
+  return model;
 }

@@ -5,23 +5,9 @@ import { tool } from '@langchain/core/tools';
 import { ChatOpenAI } from '@langchain/openai';
 import { tool as llamaIndexTool } from '@llamaindex/core/tools';
 import { openai } from '@llamaindex/openai';
-import type { RunningServer } from '../src/index.js';
-import { type Caller, called, loadCaller, parameters, said, tokens } from './caller.js';
-import { serving } from './serving.js';
+import { called, parameters, said, servedCaller, tokens } from './caller.js';
 
-let caller: Caller;
-let server: RunningServer;
-beforeAll(async () => {
-  caller = await loadCaller();
-  server = await serving(caller.model, { apiKeys: ['secret'] });
-});
-afterAll(async () => {
-  await server.close();
-  caller.model.dispose();
-});
-beforeEach(() => {
-  caller.chats.length = 0;
-});
+const caller = servedCaller();
 
 const input = { path: 'a.ts' };
 const described = { name: called.name, description: 'Reads a file.' };
@@ -38,7 +24,7 @@ const second = [
 
 const settings = { model: 'demo', apiKey: 'secret', temperature: 0, maxRetries: 0 };
 const ofOpenAI = (useResponsesApi: boolean) =>
-  new ChatOpenAI({ ...settings, useResponsesApi, configuration: { baseURL: `${server.url}/v1` } });
+  new ChatOpenAI({ ...settings, useResponsesApi, configuration: { baseURL: `${caller.url}/v1` } });
 
 describe('LangChain', () => {
   const readFile = tool(async () => 'let a;', { ...described, schema: parameters });
@@ -47,7 +33,7 @@ describe('LangChain', () => {
   test.each([
     ['ChatOpenAI', () => ofOpenAI(false)],
     ['ChatOpenAI over responses', () => ofOpenAI(true)],
-    ['ChatAnthropic', () => new ChatAnthropic({ ...settings, anthropicApiUrl: server.url })],
+    ['ChatAnthropic', () => new ChatAnthropic({ ...settings, anthropicApiUrl: caller.url })],
   ])('%s: a call, and its result in a stream', async (_, chat) => {
     const bound = chat().bindTools([readFile]);
     const answer = await bound.invoke(question);
@@ -81,7 +67,7 @@ describe('LangChain', () => {
 });
 
 test('LlamaIndex.TS: a call, and its result in a stream', async () => {
-  const llm = openai({ ...settings, baseURL: `${server.url}/v1` });
+  const llm = openai({ ...settings, baseURL: `${caller.url}/v1` });
   const readFile = llamaIndexTool({ ...described, parameters, execute: async () => 'let a;' });
   const question = [
     { role: 'system' as const, content: 'Be brief.' },
