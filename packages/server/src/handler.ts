@@ -259,7 +259,7 @@ const respond = (error: ApiError, c: Context): Response => {
 
 function bodyOf(error: ApiError, request: Request, path: string, id: string): object {
   if (path.startsWith('/api/')) return ollamaError(error);
-  if (path === '/v2/rerank') return cohereError(error);
+  if (path.startsWith('/v2/')) return cohereError(error);
   return /^(\/v1)?\/messages/.test(path) || isAnthropic(request) ? anthropicError(error, id) : error.body;
 }
 

@@ -1,4 +1,4 @@
-// Embeddings through clients that applications use: openai, LangChain, the AI SDK; rankings through Cohere's.
+// Embeddings through clients that applications use: openai, LangChain, the AI SDK, Cohere's; rankings through Cohere's.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -117,6 +117,80 @@ describe('Cohere’s client', () => {
     const { results } = await new CohereClient(settings()).rerank(asked);
     const found = (await best()).map((each) => ({ ...shown(each), document: { text: texts[each.index] } }));
     expect(results).toEqual(found);
+  });
+
+  describe('embed', () => {
+    const client = () => new CohereClientV2({ ...settings(), maxRetries: 0 });
+    const asked = { model: 'encoder', inputType: 'search_document', texts } as const;
+
+    test('the numbers of the runtime, as texts and as inputs', async () => {
+      const { embeddings, texts: given, meta } = await client().embed(asked);
+      expect(embeddings).toEqual({ float: rows });
+      expect(given).toEqual(texts);
+      const { tokens } = await encoder.embed(texts);
+      expect(meta).toEqual({ apiVersion: { version: '2' }, billedUnits: { inputTokens: tokens } });
+      const inputs = texts.map((text) => ({ content: [{ type: 'text' as const, text }] }));
+      const { model, inputType } = asked;
+      const again = await client().embed({ model, inputType, inputs, priority: 3 });
+      expect(again.embeddings).toEqual({ float: rows });
+    });
+
+    test('every type', async () => {
+      const types = ['float', 'int8', 'uint8', 'binary', 'ubinary', 'base64'] as const;
+      const { embeddings } = await client().embed({ ...asked, embeddingTypes: [...types] });
+      expect(Object.keys(embeddings).sort()).toEqual([...types].sort());
+      for (const [i, row] of rows.entries()) {
+        const most = Math.max(...row.map(Math.abs));
+        const bytes = row.map((value) => Math.round((value / most) * 127));
+        const bits = row.map((value) => (value > 0 ? '1' : '0')).join('');
+        const packed = bits.match(/.{1,8}/g)!.map((eight) => Number.parseInt(eight.padEnd(8, '0'), 2));
+        expect(Math.max(...bytes.map(Math.abs))).toBe(127);
+        embeddings.int8![i]!.forEach((value, at) => void expect(value).toBeCloseTo(bytes[at]!, -0.4));
+        expect(embeddings.uint8![i]).toEqual(embeddings.int8![i]!.map((value) => value + 128));
+        expect(embeddings.ubinary![i]).toEqual(packed);
+        expect(embeddings.binary![i]).toEqual(packed.map((byte) => byte - 128));
+        const floats = Buffer.from(embeddings.base64![i]!, 'base64');
+        expect(row.map((_, at) => floats.readFloatLE(4 * at))).toEqual(row);
+      }
+    });
+
+    test('long texts are refused, or cut off with a warning', async () => {
+      const long = { ...asked, texts: ['a mill', 'mill '.repeat(4 * encoder.maxTokens)] };
+      for (const more of [{}, { truncate: 'NONE' as const }])
+        await expect(client().embed({ ...long, ...more })).rejects.toMatchObject({
+          statusCode: 400,
+          body: { message: expect.stringMatching(/^texts\.1: .*tokens/) },
+        });
+      const cut = await client().embed({ ...long, truncate: 'END' });
+      expect(cut.meta?.warnings).toEqual(['1 of 2 texts were cut off']);
+      const { values } = await encoder.embed(long.texts, { maxTokens: 5, truncate: true });
+      const short = await client().embed({ ...long, maxTokens: 5 });
+      expect(short.embeddings.float!.flat()).toEqual(Array.from(values));
+    });
+
+    test('the input type chooses the prompt of the model, if it has one', async () => {
+      const { prompts } = encoder;
+      Object.assign(encoder, { prompts: { Query: 'find: ' } });
+      const { values } = await encoder.embed(texts, { prompt: 'Query' });
+      const query = await client().embed({ ...asked, inputType: 'search_query' });
+      expect(query.embeddings.float!.flat()).toEqual(Array.from(values));
+      expect((await client().embed(asked)).embeddings.float).toEqual(rows);
+      Object.assign(encoder, { prompts });
+    });
+
+    test.each<[string, object, string]>([
+      ['images', { images: ['data:image/png;base64,AA=='] }, 'images'],
+      ['cutting the start off', { truncate: 'START' }, 'truncate'],
+      ['other dimensions', { outputDimension: 8 }, 'output_dimension'],
+      ['an input type of images', { inputType: 'image' }, 'input_type'],
+      ['no texts', { texts: undefined }, 'texts'],
+      ['texts and inputs', { inputs: [{ content: [{ type: 'text', text: 'a' }] }] }, 'inputs'],
+    ])('%s: status 400 that names the field', async (_, more, field) => {
+      await expect(client().embed({ ...asked, ...more } as never)).rejects.toMatchObject({
+        statusCode: 400,
+        body: { message: expect.stringContaining(field) },
+      });
+    });
   });
 
   test('other fields of objects are refused', async () => {

@@ -66,9 +66,16 @@ export async function openAiEmbeddings(json: unknown, context: ServerContext, ca
 }
 
 /** @throws ApiError 400 */
-export function needDimensions(wanted: number | undefined, { name, model }: NamedModel<'embedding'>): void {
+export function needDimensions(
+  wanted: number | undefined,
+  { name, model }: NamedModel<'embedding'>,
+  field = 'dimensions',
+): void {
   if (wanted === undefined || wanted === model.dimensions) return;
-  throw badField('dimensions', `"${name}" has ${model.dimensions} dimensions; they cannot be changed`);
+  throw badField(
+    field,
+    `"${name}" has ${model.dimensions} dimensions; they cannot be changed: leave ${field} out`,
+  );
 }
 
 /**
@@ -121,5 +128,5 @@ function needInputs(
 }
 
 /** Little-endian f32: openai-node asks for this where its caller names no encoding. */
-const toBase64 = (row: Float32Array): string =>
+export const toBase64 = (row: Float32Array): string =>
   Buffer.from(row.buffer, row.byteOffset, row.byteLength).toString('base64');

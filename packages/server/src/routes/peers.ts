@@ -1,5 +1,6 @@
 import type { Call, ServerContext } from '../context.js';
 import { chatCompletions } from './chat-completions.js';
+import { cohereEmbed } from './cohere-embed.js';
 import { completion } from './completion.js';
 import { embed, nativeEmbedding } from './embed.js';
 import { infill } from './infill.js';
@@ -24,6 +25,7 @@ export const peerRoutes: Readonly<Record<string, Route>> = {
   '/v1/completions/render': renderCompletions,
   '/v1/chat/completions/render': renderChat,
   '/embed': embed,
+  '/v2/embed': cohereEmbed,
   '/embedding': nativeEmbedding,
   '/embeddings': nativeEmbedding,
   '/rerank': anyRerank,
@@ -42,6 +44,7 @@ export const peerInputs: Readonly<Record<string, string>> = {
   '/infill': 'input_prefix',
   '/v1/completions/render': 'prompt',
   '/embed': 'inputs',
+  '/v2/embed': 'texts',
   '/embedding': 'content',
   '/embeddings': 'input',
   '/rerank': 'documents',

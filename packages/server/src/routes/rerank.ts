@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Embedder, Ranking, TextsOptions } from '@quern/runtime';
 import { z } from 'zod';
 import type { Call, ServerContext } from '../context.js';
+import type { ApiError } from '../errors.js';
 import { modelFor, type NamedModel } from '../models.js';
 import { harmless, modelName, orNull, whole } from '../requests/fields.js';
 import { parse, readJson } from '../requests/parse.js';
@@ -116,8 +117,10 @@ export async function cohereRerank(request: Request, context: ServerContext, cal
   return wholeJson(answer, call, cohereError);
 }
 
-/** An error in Cohere's form. */
-export const cohereError = ({ message }: { readonly message: string }) => ({ message });
+/** An error in Cohere's form. It has no place for the field: the message names it. */
+export const cohereError = ({ message, param }: ApiError) => ({
+  message: param === null || message.includes(param) ? message : `${param}: ${message}`,
+});
 
 /** POST /rerank: with `texts` in the form of TEI, otherwise as /v1/rerank */
 export async function anyRerank(request: Request, context: ServerContext, call: Call): Promise<Response> {
