@@ -75,7 +75,7 @@ export class Matcher {
 
   /** @internal The mask, in parts. */
   *findMask(): Work<Uint32Array> {
-    const state = yield* this.findState();
+    const state = this.isSettled ? this.state : yield* this.findState();
     return this.keptMask ?? (yield* this.masks.find(state));
   }
 
@@ -146,12 +146,13 @@ export class Matcher {
   /** @internal `forcedBytes` in parts. */
   *findForced(limit: number): Work<Uint8Array> {
     const bytes: number[] = [];
-    let state = yield* this.findState();
+    let state = this.isSettled ? this.state : yield* this.findState();
     while (state !== ENDED && bytes.length < limit) {
-      const byte = yield* this.automaton.onlyByte(state);
-      if (byte === undefined) break;
+      const byte = this.automaton.knownOnlyByte(state) ?? (yield* this.automaton.onlyByte(state));
+      if (byte < 0) break;
       bytes.push(byte);
-      state = yield* this.automaton.search(state, byte);
+      const next = this.automaton.shortStep(state, byte);
+      state = next < 0 ? yield* this.automaton.search(state, byte) : next;
     }
     return Uint8Array.from(bytes);
   }
@@ -243,10 +244,11 @@ export class Matcher {
 
   /** The state behind bytes; -1 where it takes long to find. */
   private shortBehind(from: State, bytes: Uint8Array): State | -1 {
-    const most = this.automaton.effort.spent + SHORT;
+    const { automaton } = this;
+    const most = automaton.effort.spent + SHORT;
     let state = bytes.length === 0 ? DEAD : from;
     for (const byte of bytes) {
-      state = this.automaton.effort.spent > most ? -1 : this.automaton.shortStep(state, byte);
+      state = automaton.effort.spent > most ? -1 : automaton.shortStep(state, byte);
       if (state <= DEAD) break;
     }
     return state;

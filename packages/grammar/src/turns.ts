@@ -41,10 +41,29 @@ export async function inTurns<Result>(work: Work<Result>, signal?: AbortSignal):
   return startInTurns(work, signal);
 }
 
-/** `inTurns`, but the result itself where the first turn is enough. */
+/** `inTurns`, but the result itself where the first turn is enough. Works that start in one round share its first turn. */
 export function startInTurns<Result>(work: Work<Result>, signal?: AbortSignal): Result | Promise<Result> {
-  const step = oneTurn(work);
+  let step = work.next();
+  if (!step.done && left > 0) step = firstTurn(work);
   return step.done ? step.value : otherTurns(work, signal);
+}
+
+/** Milliseconds left for first turns in this round of the event loop. */
+let left = TURN;
+let isRound = false;
+
+function firstTurn<Result>(work: Work<Result>): IteratorResult<void, Result> {
+  if (!isRound) setImmediate(endRound);
+  isRound = true;
+  const start = performance.now();
+  const step = oneTurn(work, left);
+  left -= performance.now() - start;
+  return step;
+}
+
+function endRound(): void {
+  isRound = false;
+  left = TURN;
 }
 
 async function otherTurns<Result>(work: Work<Result>, signal: AbortSignal | undefined): Promise<Result> {
@@ -56,8 +75,8 @@ async function otherTurns<Result>(work: Work<Result>, signal: AbortSignal | unde
   }
 }
 
-function oneTurn<Result>(work: Work<Result>): IteratorResult<void, Result> {
-  const end = performance.now() + TURN;
+function oneTurn<Result>(work: Work<Result>, ms = TURN): IteratorResult<void, Result> {
+  const end = performance.now() + ms;
   let step = work.next();
   while (!step.done && performance.now() < end) step = work.next();
   return step;

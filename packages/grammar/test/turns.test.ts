@@ -10,7 +10,7 @@ import {
 } from '../src/index.js';
 import { Strings } from '../src/schema/strings.js';
 import { structureWork } from '../src/structure.js';
-import { atOnce, inTurns, type Work } from '../src/turns.js';
+import { atOnce, inTurns, startInTurns, type Work } from '../src/turns.js';
 
 /** About 100 kB of JSON schema in 58 tools. */
 const tools = Array.from({ length: 58 }, (_, i) => ({
@@ -273,6 +273,25 @@ test('each round of the event loop has one turn, however much work there is', as
   turns.delete(0); // all begin at once
   expect(turns.size).toBeGreaterThanOrEqual(12);
   for (const names of turns.values()) expect(names.size).toBe(1);
+});
+
+test('works that start in one round share its first turn', async () => {
+  let clock = 0;
+  const { now } = performance;
+  performance.now = () => clock;
+  let parts = 0;
+  function* work(): Work<void> {
+    for (let part = 0; part < 100; part++) {
+      parts++;
+      clock++;
+      yield;
+    }
+  }
+  const all = range(20).map(() => startInTurns(work()));
+  performance.now = now;
+  expect(parts).toBeLessThan(20 + 8); // one part of each, and four milliseconds
+  await Promise.all(all);
+  expect(parts).toBe(2000);
 });
 
 describe('masks in turns', () => {

@@ -102,7 +102,7 @@ class Parser {
     const char = this.next();
     if (char === '^') return { kind: 'start' };
     if (char === '$') return { kind: 'end' };
-    if (char === '.') return set(complement(LINE_ENDS));
+    if (char === '.') return ANY;
     if (char === '(') return this.group();
     if (char === '[') return set(this.brackets());
     if (char === '\\') return set(this.escape(false));
@@ -217,5 +217,6 @@ class Parser {
 
 const single = (point: number): [Range] => [[point, point]];
 const set = (ranges: readonly Range[]): Pattern => ({ kind: 'set', ranges });
+const ANY = set(complement(LINE_ENDS));
 const isSingle = (ranges: readonly Range[]): ranges is [Range] =>
   ranges.length === 1 && (ranges[0] as Range)[0] === (ranges[0] as Range)[1];

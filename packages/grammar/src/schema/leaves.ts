@@ -53,7 +53,7 @@ export class Leaves {
       (value) => (flat.types & typeOf(value)) !== 0 && !flat.excluded.includes(value),
     );
     choices.push(...constants.map((value) => regexes.text(String(value))));
-    if (flat.types & Type.number) choices.push(this.number(flat));
+    if (flat.types & Type.number) choices.push(yield* this.number(flat));
     if (flat.types & Type.string) choices.push(this.strings.quoted(yield* this.findContent(flat)));
     return regexes.or(...choices);
   }
@@ -105,7 +105,7 @@ export class Leaves {
     return open;
   }
 
-  private number(flat: Flat): Regex {
+  private number(flat: Flat): Work<Regex> {
     const excluded = flat.excluded.filter(isExactNumber);
     return this.numbers.within({ ...flat, excluded });
   }

@@ -2,6 +2,7 @@ import { GrammarError } from '../error.js';
 import { compareNumbers, decimal, sign } from '../json/decimal.js';
 import type { ExactNumber } from '../json/json-number.js';
 import { EMPTY, type Regex, type Regexes } from '../regex/regexes.js';
+import type { Work } from '../turns.js';
 
 /** A bound of numbers. */
 export interface Bound {
@@ -16,6 +17,8 @@ export interface NumberLimits {
   readonly multiples: readonly number[];
   readonly excluded: readonly ExactNumber[];
 }
+
+const PART = 32; // conditions: a fraction of a millisecond
 
 /** Larger ones have too many derivatives between bounds: texts could reach a place where no token may follow. */
 const MAX_BOUNDED_DIVISOR = 1000;
@@ -48,7 +51,8 @@ export class Numbers {
     this.notZero = regexes.or(regexes.concat(this.wholeNotZero, this.fraction), small);
   }
 
-  within(limits: NumberLimits): Regex {
+  /** In parts. */
+  *within(limits: NumberLimits): Work<Regex> {
     const { regexes } = this;
     const { isInteger, multiples, excluded } = limits;
     const least = tightest(limits.least, 1);
@@ -65,14 +69,25 @@ export class Numbers {
     const hasOpenBound = [...least, ...most].some((bound) => bound.isExclusive);
     const magnitude = this.magnitude(isInteger, hasOpenBound);
     const positive = regexes.and(magnitude, ...this.bounds(least, most, 1));
+    yield;
     const below = isInteger ? this.wholeNotZero : this.notZero;
     const negative = regexes.and(magnitude, below, ...this.bounds(most, least, -1));
+    yield;
     const signed = regexes.or(positive, regexes.concat(this.minus, negative));
-    const conditions = [
-      ...multiples.map((by) => this.multipleOf(by)),
-      ...excluded.map((value) => regexes.not(this.spellings(value))),
-    ];
-    return regexes.and(signed, ...conditions);
+    return regexes.and(signed, ...(yield* this.conditions(multiples, excluded)));
+  }
+
+  private *conditions(multiples: readonly number[], excluded: readonly ExactNumber[]): Work<Regex[]> {
+    const conditions: Regex[] = [];
+    for (const by of multiples) {
+      conditions.push(this.multipleOf(by));
+      if (conditions.length % PART === 0) yield;
+    }
+    for (const value of excluded) {
+      conditions.push(this.regexes.not(this.spellings(value)));
+      if (conditions.length % PART === 0) yield;
+    }
+    return conditions;
   }
 
   private unlimited(isInteger: boolean): Regex {

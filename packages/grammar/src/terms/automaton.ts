@@ -3,6 +3,7 @@ import { addAll, type ByteSet, byteRange, hasByte } from '../regex/byte-set.js';
 import type { Emptiness } from '../regex/empty.js';
 import { EMPTY, NOTHING, type Regex } from '../regex/regexes.js';
 import { Transitions } from '../regex/transitions.js';
+import { setAt } from '../set-at.js';
 import { atOnce, type Effort, type Work } from '../turns.js';
 import { DONE, idOf, isRule, type Term, type Terms } from './terms.js';
 
@@ -33,6 +34,7 @@ export class Automaton {
   /** In several maps: a large one grows for too long at once. */
   private readonly ids = Array.from({ length: MAPS }, () => new Map<string, State>());
   private readonly known = new Transitions();
+  private readonly onlyBytes: (number | undefined)[] = [];
   private readonly emptiness: Emptiness;
 
   constructor(
@@ -101,17 +103,28 @@ export class Automaton {
     this.terms.regexes.trim();
   }
 
-  /** The only byte that may follow; undefined if there are none or several, or if the text may end here. In parts. */
-  *onlyByte(state: State): Work<number | undefined> {
+  /** What `onlyByte` has found; undefined: it has not looked. */
+  knownOnlyByte(state: State): number | -1 | undefined {
+    return this.onlyBytes[state];
+  }
+
+  /** The only byte that may follow; -1 if there are none or several, or if the text may end here. In parts. */
+  *onlyByte(state: State): Work<number | -1> {
+    const only = yield* this.findOnlyByte(state);
+    setAt(this.onlyBytes, state, only);
+    return only;
+  }
+
+  private *findOnlyByte(state: State): Work<number | -1> {
     const { regexes, accepting } = this.items(state);
-    if (accepting || regexes.length > 64) return undefined;
+    if (accepting || regexes.length > 64) return -1;
     const cuts = this.cuts(regexes);
-    let only: number | undefined;
+    let only = -1;
     for (let byte = 0; byte < 256; byte++) {
       if (!hasByte(cuts, byte)) continue;
       const next = this.shortStep(state, byte);
       if ((next < 0 ? yield* this.search(state, byte) : next) === DEAD) continue;
-      if (only !== undefined || (byte < 255 && !hasByte(cuts, byte + 1))) return undefined;
+      if (only >= 0 || (byte < 255 && !hasByte(cuts, byte + 1))) return -1;
       only = byte;
     }
     return only;
