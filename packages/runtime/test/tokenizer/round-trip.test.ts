@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { runs } from '../../../../test-scope.js';
+import { codePoint } from '../../../../test-strings.js';
 import type { Tokenizer } from '../../src/tokenizer/index.js';
 import { testWithShared } from './shared-data.js';
 import { ggufTokenizer, qwen2Tokenizer } from './vocabularies.js';
@@ -18,7 +19,7 @@ const someText = fc
   .array(
     fc.oneof(
       fc.string({ unit: 'grapheme' }),
-      fc.string({ unit: 'binary' }),
+      fc.string({ unit: codePoint }),
       fc.constantFrom(
         ' ',
         '  ',

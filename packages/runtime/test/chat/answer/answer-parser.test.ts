@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { codePoint } from '../../../../../test-strings.js';
 import type { CallFormat } from '../../../src/chat/answer/index.js';
 import { type Cuts, cut, type Parted, part } from './read.js';
 
@@ -47,7 +48,7 @@ const formats = Object.keys(write) as CallFormat[];
 const tools = [{ name: 'f' }, { name: 'get_weather' }, { name: 'a.b-c' }];
 
 const texts = fc.oneof(
-  fc.string({ unit: 'binary' }),
+  fc.string({ unit: codePoint }),
   fc.string({
     unit: fc.constantFrom('"', '\\', '{', '}', "'", '[', ']', ',', ':', '\n', '\u2028', '😀', 'ü'),
   }),
