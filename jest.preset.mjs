@@ -13,6 +13,7 @@ const packages = [
   'native-runtime',
   'quant',
   'grammar',
+  'hub',
   'models',
   'runtime',
   'demo-model',

@@ -14,11 +14,12 @@ const allowed = {
   'backend-cuda': ['core', 'native-runtime'],
   'backend-metal': ['core', 'native-runtime'],
   quant: ['core'],
+  hub: ['core'],
   models: ['core', 'quant'],
-  runtime: ['core', 'quant', 'models', 'grammar'],
+  runtime: ['core', 'quant', 'models', 'grammar', 'hub'], // hub: optional, imported for names alone
   server: ['core', 'runtime'],
   'ai-provider': ['runtime'],
-  cli: ['runtime', 'conformance', 'server'], // for `quern verify`
+  cli: ['runtime', 'conformance', 'server', 'hub'], // conformance: for `quern verify`
   'demo-model': [],
 };
 // Dependencies of `quern` that it does not import: a backend and a model, found at run time, and core, shared by the

@@ -6,13 +6,17 @@ import { devicesCommand } from './commands/devices.js';
 import { embedCommand } from './commands/embed.js';
 import { inspectCommand } from './commands/inspect.js';
 import { logitsCommand } from './commands/logits.js';
+import { lsCommand } from './commands/ls.js';
+import { pullCommand } from './commands/pull.js';
 import { quantizeCommand } from './commands/quantize.js';
 import { rerankCommand } from './commands/rerank.js';
+import { rmCommand } from './commands/rm.js';
 import { runCommand } from './commands/run.js';
 import { serveCommand } from './commands/serve.js';
 import { tokenizeCommand } from './commands/tokenize.js';
 import { transcribeCommand } from './commands/transcribe.js';
 import { verifyCommand } from './commands/verify.js';
+import { withModelNames } from './hub/model-names.js';
 import { withHints } from './terminal/hints.js';
 
 const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
@@ -53,9 +57,15 @@ export function program(): Command {
     transcribeCommand(),
     quantizeCommand(),
     verifyCommand(),
+    pullCommand(),
+    lsCommand(),
+    rmCommand(),
   ])
-    root.addCommand(withHints(command));
+    root.addCommand(withModelNames(withHints(command)));
   root.addCommand(helpCommand(root));
-  root.addHelpText('after', '\nMODEL is a GGUF file, a folder with config.json and safetensors, or `demo`.');
+  root.addHelpText(
+    'after',
+    '\nMODEL is a GGUF file, a folder with config.json and safetensors, `demo`, or a name of the Hugging Face Hub: hf:Qwen/Qwen3-0.6B-GGUF, qwen3:0.6b.',
+  );
   return root;
 }

@@ -1,5 +1,14 @@
 /** What the progress of each long work has besides `phase`, `done` and `total`, whose unit is in parentheses. */
 interface Phases {
+  /**
+   * Downloading a model (bytes). Bytes and files that were there before count too. `waitingFor`: the process that
+   * downloads already; absent where this process does.
+   */
+  readonly download: {
+    readonly finishedFiles: number;
+    readonly files: number;
+    readonly waitingFor?: number;
+  };
   /** Finding and starting a backend (1). */
   readonly backend: unknown;
   /** Loading weights (bytes of the files). */

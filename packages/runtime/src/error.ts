@@ -6,6 +6,7 @@ export type RuntimeErrorCode =
   | 'BACKEND_FAILED' // the backend is installed but does not load or cannot be used; `cause` is its error
   | 'NO_BACKEND' // no backend is installed, or no installed backend loads
   | 'MODEL_NOT_FOUND' // no file, folder or installed package of this name
+  | 'HUB_NOT_FOUND' // a name of the Hugging Face Hub, and @quern/hub is not installed
   | 'CONTEXT_TOO_LARGE' // the context asked for does not fit in memory
   | 'MODEL_TOO_LARGE' // the weights do not fit in memory
   | 'PROMPT_TOO_LONG' // the prompt leaves no room in the context

@@ -1,5 +1,6 @@
 import type { Phase, Progress } from '@quern/runtime';
 import { Presets, SingleBar } from 'cli-progress';
+import { showBytes } from './bytes.js';
 
 export interface ProgressBar {
   /** Shows the progress. Work that is done takes its bar away. */
@@ -10,6 +11,7 @@ export interface ProgressBar {
 
 /** What a bar says of each phase beside the percentage. */
 const units: Readonly<Record<Phase, string>> = {
+  download: '',
   backend: '',
   weights: '',
   prefill: 'tokens',
@@ -22,10 +24,16 @@ const units: Readonly<Record<Phase, string>> = {
 
 function textOf(progress: Progress): string {
   const { phase, done, total } = progress;
+  if (phase === 'download') return downloadText(progress);
   const unit = units[phase];
   const counts = unit === '' ? '' : `: ${Math.floor(done)} of ${Math.ceil(total)} ${unit}`;
   const again = phase === 'transcribe' && progress.temperature ? `, temperature ${progress.temperature}` : '';
   return phase + counts + again;
+}
+
+function downloadText({ done, total, waitingFor }: Progress<'download'>): string {
+  const waiting = waitingFor === undefined ? '' : `, by process ${waitingFor}`;
+  return `download: ${showBytes(done)} of ${showBytes(total)}${waiting}`;
 }
 
 /** A progress bar on stderr, if stderr is a terminal. */

@@ -58,7 +58,8 @@ export const embedderSchema = {
 export async function loadEmbedder(pathOrId: ModelLocator, options: EmbedderOptions = {}): Promise<Embedder> {
   const start = performance.now();
   needOptions(options);
-  const file = await openEncoderFile(locateModel('loadEmbedder', pathOrId, options.resolveFrom), options);
+  const path = await locateModel('loadEmbedder', pathOrId, options.resolveFrom, options);
+  const file = await openEncoderFile(path, options);
   const tokenizer = await loadTokenizer(file);
   if (!tokenizer) throw new RuntimeError('NO_TOKENIZER', `${file.path} has no vocabulary`);
   const { backend, owned } = await startBackend(file, options);

@@ -137,7 +137,7 @@ async function readContent(path: string): Promise<Content> {
  * FileError.
  */
 export async function describeFile(pathOrId: ModelLocator, resolveFrom?: string): Promise<FileDescription> {
-  const path = await resolvePath(locateModel('describeFile', pathOrId, resolveFrom));
+  const path = await resolvePath(await locateModel('describeFile', pathOrId, resolveFrom));
   const { kind, metadata, tensors } = await readContent(path);
   return {
     path,

@@ -15,16 +15,18 @@ import { openLanguageFile } from './open-file.js';
 
 /**
  * Loads a language model from a path or file: URL (a GGUF file, a safetensors file, a folder with config.json and
- * safetensors), or from the name of an installed package that declares a model ('demo'). Plans weights and cache before
- * allocating them. A failure leaves nothing allocated.
- * @throws RuntimeError MODEL_NOT_FOUND, BACKEND_NOT_FOUND, BACKEND_FAILED, NO_BACKEND, CONTEXT_TOO_LARGE,
+ * safetensors), from the name of an installed package that declares a model ('demo'), or from a name of the Hugging Face
+ * Hub ('hf:Qwen/Qwen3-0.6B-GGUF'; needs @quern/hub). Plans weights and cache before allocating them. A failure leaves
+ * nothing allocated.
+ * @throws RuntimeError MODEL_NOT_FOUND, HUB_NOT_FOUND, BACKEND_NOT_FOUND, BACKEND_FAILED, NO_BACKEND, CONTEXT_TOO_LARGE,
  * MODEL_TOO_LARGE, BAD_OPTION, BAD_ARGUMENT, ABORTED; ModelError, FileError, TokenizerError, ChatTemplateError for
- * faults of the files; BackendError.
+ * faults of the files; BackendError; HubError for names of the Hub.
  */
 export async function loadModel(pathOrId: ModelLocator, options: LoadOptions = {}): Promise<Model> {
   const start = performance.now();
   const resolved = resolveLoadOptions('loadModel', options);
-  const file = await openLanguageFile(locateModel('loadModel', pathOrId, resolved.resolveFrom), resolved);
+  const path = await locateModel('loadModel', pathOrId, resolved.resolveFrom, resolved);
+  const file = await openLanguageFile(path, resolved);
   const tokenizer = await loadTokenizer(file);
   await yieldToEventLoop();
   const chatTemplate = await loadChatTemplate(file, tokenizer, resolved.chatTemplate, resolved.onNotice);

@@ -111,8 +111,11 @@ export interface LoadOptions {
    */
   readonly backendOptions?: Readonly<Record<string, unknown>> | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Called when the backend is found ('backend'), and with the loaded bytes ('weights'). */
-  readonly onProgress?: ProgressListener<'backend' | 'weights'> | undefined;
+  /**
+   * Called with the bytes of a download ('download'), when the backend is found ('backend'), and with the loaded bytes
+   * ('weights').
+   */
+  readonly onProgress?: ProgressListener<'download' | 'backend' | 'weights'> | undefined;
   /**
    * Called with notices: loading or the call goes on, but the caller may want to know. Without a listener, important
    * notices (a backend that cannot be used, a call that waits for room) become process warnings.
@@ -263,7 +266,7 @@ export const loadSchema = {
   signal: { ...rules.signal, about: 'ends loading; the call rejects with ABORTED', absent: 'none' },
   onProgress: {
     ...rules.callback,
-    about: "called with { phase, done, total }: 'backend', then 'weights' in bytes",
+    about: "called with { phase, done, total }: 'download' in bytes, 'backend', then 'weights' in bytes",
     absent: 'none',
   },
   onNotice: {

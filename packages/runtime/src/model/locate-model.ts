@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { checkArgument, rules, showValue } from '@quern/core';
 import { quernPackages } from '../discovery/application.js';
 import { badArgument, RuntimeError } from '../error.js';
+import { type Obtaining, obtainModel } from './hub.js';
 
 /** 'demo' matches the packages demo, demo-model, @any/demo and @any/demo-model. */
 const isCalled = (packageName: string, id: string): boolean =>
@@ -25,12 +26,8 @@ function advice(id: string): string {
   if (isDemo(id))
     return "npm install @quern/demo-model brings it; in a bundle or a traced deployment (Next's standalone) give its path: demoModelPath of @quern/demo-model";
   if (!isHubId(id))
-    return 'give a GGUF file, a folder with config.json and safetensors, or the name of an installed model package';
-  const name = basename(id);
-  return (
-    `it looks like a Hugging Face id, and Quern does not download yet. Fetch it by hand (pip install huggingface_hub): ` +
-    `hf download ${id} --local-dir ${name}, then give the folder: ./${name}`
-  );
+    return 'give a GGUF file, a folder with config.json and safetensors, the name of an installed model package, or a name of the Hugging Face Hub as hf:Qwen/Qwen3-0.6B-GGUF';
+  return `it looks like a repository of the Hugging Face Hub: hf:${id} downloads it`;
 }
 
 /** @throws RuntimeError MODEL_NOT_FOUND where the path may exist but reading is not permitted */
@@ -49,7 +46,10 @@ function isThere(path: string): boolean {
   }
 }
 
-/** A path, a file: URL, or the name of an installed package that declares a model. */
+/**
+ * A path, a file: URL, the name of an installed package that declares a model, or a name for @quern/hub:
+ * 'hf:Qwen/Qwen3-0.6B-GGUF', 'qwen3:0.6b'.
+ */
 export type ModelLocator = string | URL;
 
 const missing = (value: unknown): string =>
@@ -61,23 +61,33 @@ function textOf(where: string, id: unknown): string {
   if (!(id instanceof URL))
     throw new RuntimeError(
       'BAD_ARGUMENT',
-      `[${where}] the model is ${showValue(id)}; it must be a path, a file: URL, or the name of an installed model package${missing(id)}`,
+      `[${where}] the model is ${showValue(id)}; it must be a path, a file: URL, the name of an installed model package, or a name of the Hugging Face Hub${missing(id)}`,
     );
   if (id.protocol === 'file:') return fileURLToPath(id);
   throw new RuntimeError(
     'BAD_ARGUMENT',
-    `[${where}] the model is ${id.href}; Quern does not download: fetch the file, then give its path or its file: URL`,
+    `[${where}] the model is ${id.href}; Quern downloads from the Hugging Face Hub alone (hf:owner/name): fetch the file, then give its path or its file: URL`,
   );
 }
 
 /**
- * The file or folder of a path or id. A plain word is first searched among the installed packages.
+ * The file or folder of a path or id. A plain word is first searched among the installed packages; a name of the Hub is
+ * downloaded where the cache does not have it.
  * @param where the call, for messages
- * @throws RuntimeError MODEL_NOT_FOUND, BAD_ARGUMENT
+ * @throws RuntimeError MODEL_NOT_FOUND, HUB_NOT_FOUND, BAD_ARGUMENT; HubError
  */
-export function locateModel(where: string, locator: ModelLocator, resolveFrom: string | undefined): string {
+export async function locateModel(
+  where: string,
+  locator: ModelLocator,
+  resolveFrom: string | undefined,
+  obtaining: Obtaining = {},
+): Promise<string> {
   const id = textOf(where, locator);
   if (resolveFrom !== undefined) checkArgument(where, 'resolveFrom', resolveFrom, rules.text, badArgument);
+  return (await obtainModel(id, obtaining)) ?? locateHere(id, resolveFrom);
+}
+
+function locateHere(id: string, resolveFrom: string | undefined): string {
   const isWord = /^[\w-]+$/.test(id) || id.startsWith('@');
   const installed = isWord ? installedModel(id, resolveFrom) : undefined;
   if (installed) return installed;

@@ -41,4 +41,4 @@ export async function openAnyModel(path: string, options: OpenOptions = {}): Pro
  * @throws RuntimeError MODEL_NOT_FOUND, BAD_ARGUMENT; errors of `openAnyModel`.
  */
 export const modelKind = async (pathOrId: ModelLocator, resolveFrom?: string): Promise<ModelKind> =>
-  (await openAnyModel(locateModel('modelKind', pathOrId, resolveFrom), { resolveFrom })).kind;
+  (await openAnyModel(await locateModel('modelKind', pathOrId, resolveFrom), { resolveFrom })).kind;

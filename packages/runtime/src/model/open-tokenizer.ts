@@ -10,7 +10,7 @@ import { openEncoderFile, openLanguageFile } from './open-file.js';
  * NO_TOKENIZER, and with the errors of file readers.
  */
 export async function openTokenizer(pathOrId: ModelLocator, resolveFrom?: string): Promise<Tokenizer> {
-  const path = locateModel('openTokenizer', pathOrId, resolveFrom);
+  const path = await locateModel('openTokenizer', pathOrId, resolveFrom);
   const tokenizer = await loadTokenizer(await openAnyFile(path, resolveFrom));
   if (!tokenizer) throw new RuntimeError('NO_TOKENIZER', `${path} has no vocabulary`);
   return tokenizer;

@@ -11,7 +11,8 @@ import { openLanguageFile } from './open-file.js';
  */
 export async function planModel(pathOrId: ModelLocator, options: LoadOptions = {}): Promise<BackendPlan> {
   const resolved = resolveLoadOptions('planModel', options);
-  const file = await openLanguageFile(locateModel('planModel', pathOrId, resolved.resolveFrom), resolved);
+  const path = await locateModel('planModel', pathOrId, resolved.resolveFrom, resolved);
+  const file = await openLanguageFile(path, resolved);
   needNotAborted(resolved.signal, 'planning');
   const { plan, owned } = await chooseBackends(file, resolved);
   for (const backend of owned) backend.dispose();

@@ -62,7 +62,9 @@ export async function quantizeModel(
   checkArgument('quantizeModel', 'output', output, rules.path, refuse);
   checkOptions('quantizeModel', options, quantizeModelSchema, refuse);
   const { resolveFrom, pre, ...rest } = options;
-  const found = await findModel(locateModel('quantizeModel', pathOrId, resolveFrom));
+  const found = await findModel(
+    await locateModel('quantizeModel', pathOrId, resolveFrom, { signal: options.signal }),
+  );
   if (found.kind === 'gguf' && !(await isGgml(found.path))) return quantizeGguf(found.path, output, rest);
   const source =
     found.kind === 'gguf'

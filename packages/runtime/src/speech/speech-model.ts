@@ -95,7 +95,8 @@ export async function loadSpeechModel(
 ): Promise<SpeechModel> {
   const start = performance.now();
   checkOptions('loadSpeechModel', options, speechLoadSchema, badOption);
-  const file = await openSpeechModel(locateModel('loadSpeechModel', pathOrId, options.resolveFrom), options);
+  const path = await locateModel('loadSpeechModel', pathOrId, options.resolveFrom, options);
+  const file = await openSpeechModel(path, options);
   const vocabulary = await vocabularyOfFile(file);
   needTokens(vocabulary, file);
   needNotAborted(options.signal, 'loading');

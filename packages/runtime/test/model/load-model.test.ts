@@ -116,10 +116,10 @@ describe('refusals', () => {
     });
   });
 
-  test('a Hugging Face id: the error has the download command', async () => {
+  test('an id of the Hugging Face Hub: the error has its name', async () => {
     await expect(refusal('Qwen/Qwen3-0.6B')).rejects.toMatchObject({
       code: 'MODEL_NOT_FOUND',
-      message: expect.stringContaining('hf download Qwen/Qwen3-0.6B --local-dir Qwen3-0.6B'),
+      message: expect.stringContaining('hf:Qwen/Qwen3-0.6B downloads it'),
     });
   });
 

@@ -1,0 +1,43 @@
+import { Command } from 'commander';
+import { hubFlags, type NameFlags, withNameFlags } from '../hub/model-names.js';
+import { showBytes } from '../terminal/bytes.js';
+import { downloadProgress } from '../terminal/download-progress.js';
+import { interruptible } from '../terminal/interrupt.js';
+import { say } from '../terminal/report.js';
+import { write, writeJson } from '../terminal/write.js';
+
+interface PullFlags extends NameFlags {
+  readonly json?: boolean;
+}
+
+async function pullNamed(name: string, flags: PullFlags): Promise<void> {
+  const { pull } = await import('@quern/hub');
+  const pulled = await interruptible(async (signal) => {
+    const progress = downloadProgress();
+    return await pull(name, { ...hubFlags(flags), signal, onProgress: progress.update }).finally(
+      progress.stop,
+    );
+  });
+  if (flags.json) return writeJson(pulled);
+  const { path, repository, quantisation, files, bytes } = pulled;
+  const what = [quantisation, `${files.length} ${files.length === 1 ? 'file' : 'files'}`, showBytes(bytes)];
+  say(`hf:${repository}: ${what.filter((each) => each !== undefined).join(', ')}`);
+  await write(`${path}\n`);
+}
+
+export const pullCommand = (): Command =>
+  withNameFlags(new Command('pull'))
+    .description('download a model of the Hugging Face Hub, or bring it up to date; prints its path')
+    .argument(
+      '<name>',
+      'hf:owner/name[@revision][:QUANT or :path/to/file.gguf], or a short name as qwen3:0.6b',
+    )
+    .option(
+      '--json',
+      'print {"path", "repository", "revision", "commit", "quantisation", "mmproj", "files", "bytes"}',
+    )
+    .addHelpText(
+      'after',
+      '\nEnvironment: HF_TOKEN, HF_ENDPOINT, HF_HUB_CACHE, HF_HOME, HTTPS_PROXY, NO_PROXY.',
+    )
+    .action(pullNamed);

@@ -1,0 +1,37 @@
+import { createInterface } from 'node:readline/promises';
+import { Command } from 'commander';
+import { showBytes } from '../terminal/bytes.js';
+import { say } from '../terminal/report.js';
+
+interface RemoveFlags {
+  readonly yes?: boolean;
+}
+
+async function rm(name: string, { yes }: RemoveFlags, command: Command): Promise<void> {
+  const { remove } = await import('@quern/hub');
+  const { files, bytes } = await remove(name, { dryRun: true });
+  const what = `${files.length} ${files.length === 1 ? 'file' : 'files'} of ${name}, ${showBytes(bytes)}`;
+  if (!yes) {
+    if (!process.stdin.isTTY)
+      command.error(`error: to remove ${what}, give --yes: there is no terminal to ask at`);
+    if (!(await confirmed(`Remove ${what}? [y/N] `))) return say('nothing was removed');
+  }
+  await remove(name);
+  say(`removed ${what}`);
+}
+
+async function confirmed(question: string): Promise<boolean> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return /^y(es)?$/i.test((await lines.question(question)).trim());
+  } finally {
+    lines.close();
+  }
+}
+
+export const rmCommand = (): Command =>
+  new Command('rm')
+    .description('remove a model from the cache; data that other revisions use stays')
+    .argument('<name>', 'a name of quern ls; without a quantisation: all files of the repository')
+    .option('-y, --yes', 'do not ask')
+    .action(rm);

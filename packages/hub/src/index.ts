@@ -1,0 +1,10 @@
+export { quantisationOrder } from './choose/gguf-models.js';
+export { HubError, type HubErrorCode } from './error.js';
+export { type CachedModel, type CacheOptions, list } from './list.js';
+export { isHubName } from './name/parse-name.js';
+export { shortNames } from './name/short-names.js';
+export type { Environment, HubOptions } from './options.js';
+export { pull } from './pull.js';
+export { type Removal, type RemoveOptions, remove } from './remove.js';
+export { resolveModel } from './resolve-model.js';
+export type { ResolvedModel } from './resolved-model.js';
