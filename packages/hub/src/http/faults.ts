@@ -26,8 +26,10 @@ export interface Subject {
   readonly hasToken: boolean;
 }
 
-const named = ({ repository, revision, path }: Subject): string =>
-  `${path === undefined ? '' : `${path} of `}hf:${repository}${revision === 'main' ? '' : `@${revision}`}`;
+const named = ({ repository, revision, path }: Subject): string => {
+  if (path !== undefined) return `${path} of hf:${repository}`;
+  return `hf:${repository}${revision === 'main' ? '' : `@${revision}`}`;
+};
 
 export const brokenConnection = (subject: Subject, url: URL, cause: unknown): Passing =>
   new Passing(

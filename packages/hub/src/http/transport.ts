@@ -29,9 +29,7 @@ export class Transport {
     return new Promise((resolve, reject) => {
       const request = this.#request(url, ask);
       const { idleTimeoutMs } = this.settings;
-      request.setTimeout(idleTimeoutMs, () =>
-        request.destroy(new Error(`no byte came for ${idleTimeoutMs} ms`)),
-      );
+      request.once('timeout', () => request.destroy(new Error(`no byte came for ${idleTimeoutMs} ms`)));
       request.once('response', (body) =>
         resolve({ url, status: body.statusCode ?? 0, headers: body.headers, body }),
       );
@@ -42,7 +40,7 @@ export class Transport {
 
   #request(url: URL, { method, headers, signal }: Ask): http.ClientRequest {
     const proxy = proxyOf(url, this.settings.env);
-    const given = { method, ...(signal && { signal }) };
+    const given = { method, timeout: this.settings.idleTimeoutMs, ...(signal && { signal }) };
     if (proxy === undefined || url.protocol === 'https:') {
       const { request } = url.protocol === 'https:' ? https : http;
       return request(url, { ...given, headers, agent: this.#agent(url.protocol, proxy) });
@@ -62,7 +60,7 @@ export class Transport {
     const key = `${protocol} ${proxy?.href ?? ''}`;
     const known = this.#agents.get(key);
     if (known) return known;
-    const made = makeAgent(protocol, proxy);
+    const made = proxy ? new TunnelAgent(proxy, this.settings.idleTimeoutMs) : makeAgent(protocol);
     this.#agents.set(key, made);
     return made;
   }
@@ -73,7 +71,5 @@ export class Transport {
   }
 }
 
-function makeAgent(protocol: string, proxy: URL | undefined): http.Agent {
-  if (proxy !== undefined) return new TunnelAgent(proxy);
-  return new (protocol === 'https:' ? https : http).Agent({ keepAlive: true });
-}
+const makeAgent = (protocol: string): http.Agent =>
+  new (protocol === 'https:' ? https : http).Agent({ keepAlive: true });

@@ -11,22 +11,29 @@ type Created = (error: Error | null, stream: Duplex) => void;
  * on; this one also works in Node 20.
  */
 export class TunnelAgent extends https.Agent {
-  constructor(private readonly proxy: URL) {
+  constructor(
+    private readonly proxy: URL,
+    private readonly idleTimeoutMs: number,
+  ) {
     super({ keepAlive: true });
   }
 
   override createConnection(options: https.RequestOptions, created?: Created): undefined {
-    const { host, servername } = options;
+    const { host, servername, ca } = options;
     const authority = `${host}:${options.port}`;
     const request = this.#toProxy(authority);
     request.once('connect', (answer, socket) => {
       if (answer.statusCode === 200)
-        created?.(null, connect({ socket, ...(host && { host }), ...(servername && { servername }) }));
+        created?.(
+          null,
+          connect({ socket, ...(host && { host }), ...(servername && { servername }), ...(ca && { ca }) }),
+        );
       else {
         const fault = `the proxy ${this.proxy.host} answers CONNECT ${authority} with status ${answer.statusCode}`;
         created?.(new Error(fault), socket.destroy());
       }
     });
+    request.once('timeout', () => request.destroy(new Error(`the proxy ${this.proxy.host} does not answer`)));
     request.once('error', (error) => created?.(error, new Duplex())).end();
   }
 
@@ -36,6 +43,7 @@ export class TunnelAgent extends https.Agent {
       host: proxy.hostname,
       port: proxy.port || (proxy.protocol === 'https:' ? 443 : 80),
       method: 'CONNECT',
+      timeout: this.idleTimeoutMs,
       path: authority,
       headers: { host: authority, ...proxyHeaders(proxy) },
     });
