@@ -13,6 +13,8 @@ export interface Finished {
 export interface Started {
   /** Resolves once stdout is at least this long. */
   printed(length: number): Promise<void>;
+  /** Resolves once stderr matches, or the process has ended. */
+  said(pattern: RegExp): Promise<void>;
   interrupt(): void;
   kill(signal: NodeJS.Signals): void;
   /** Closes the reading end of the process's stdout. */
@@ -59,8 +61,13 @@ export function start(
     while (stdout.length < length && child.exitCode === null)
       await new Promise((resolve) => setTimeout(resolve, 5));
   };
+  const said = async (pattern: RegExp) => {
+    while (!pattern.test(stderr) && child.exitCode === null)
+      await new Promise((resolve) => setTimeout(resolve, 5));
+  };
   return {
     printed,
+    said,
     interrupt: () => child.kill('SIGINT'),
     kill: (signal) => child.kill(signal),
     stopReading: () => child.stdout.destroy(),
