@@ -10,7 +10,7 @@ import { guideBlocks } from './blocks.mjs';
 import { writeFiles } from './files.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const linked = ['core', 'models', 'quant', 'runtime', 'server', 'backend-cpu', 'demo-model'];
+const linked = ['core', 'hub', 'models', 'quant', 'runtime', 'server', 'backend-cpu', 'demo-model'];
 
 /** An application that depends on this checkout's packages. */
 export function linkedApplication() {

@@ -1,7 +1,16 @@
 // Packs every package, installs them by name into folders outside the repository, like users, and uses them with plain
 // Node. Prints failures and a line of counts. Third-party dependencies come from npm's registry or cache.
 import { execFile } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,6 +36,7 @@ const libraries = [
   'core',
   'quant',
   'grammar',
+  'hub',
   'models',
   'runtime',
   'server',
@@ -126,6 +136,7 @@ async function installApp(origin) {
     '@quern/runtime',
     '@quern/demo-model',
     '@quern/grammar',
+    '@quern/hub',
     '@quern/server',
     '@quern/ai-provider',
   ]);
@@ -319,6 +330,27 @@ async function checkDiscovery(origin) {
   });
 }
 
+/** @quern/hub is optional: without it names are refused with the command that adds it, in both module systems. */
+async function checkWithoutHub(origin) {
+  const folder = join(work, 'without-hub');
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'package.json'), '{"name": "without-hub", "private": true}');
+  await attempt('names of models without @quern/hub', async () => {
+    await npmInstall(origin, ['@quern/runtime'], { cwd: folder });
+    if (existsSync(join(folder, 'node_modules/@quern/hub'))) return ['an optional peer was installed'];
+    const program = "loadModel('hf:owner/name').catch((error) => console.log(error.code, error.message));";
+    writeFileSync(join(folder, 'esm.mjs'), `import { loadModel } from '@quern/runtime';\n${program}`);
+    writeFileSync(
+      join(folder, 'commonjs.cjs'),
+      `const { loadModel } = require('@quern/runtime');\n${program}`,
+    );
+    const outputs = [];
+    for (const file of ['esm.mjs', 'commonjs.cjs'])
+      outputs.push((await run(process.execPath, [file], { cwd: folder })).stdout);
+    return outputs.flatMap((stdout) => expectText(stdout, /^HUB_NOT_FOUND .*npm install @quern\/hub/));
+  });
+}
+
 /** Folders of the clone, linked into an application: they run, and their types are found. */
 async function checkLinkedClone() {
   const folder = join(work, 'of-the-clone');
@@ -427,6 +459,7 @@ async function main() {
     await checkCommand();
     await checkCuda();
     await checkMetal();
+    await checkWithoutHub(registry.origin);
     await checkLinkedClone();
     await checkBundles();
     await checkGuide();

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { isHubName, pull, shortNames } from '@quern/hub';
 import fc from 'fast-check';
@@ -114,6 +115,17 @@ test('paths are no names', () => {
     expect([path, isHubName(path)]).toEqual([path, false]);
   for (const name of ['hf:a/b', 'hf:', 'qwen3:0.6b', 'nosuch:7b'])
     expect([name, isHubName(name)]).toEqual([name, true]);
+});
+
+test('the README lists all short names', () => {
+  const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+  const rows = [...readme.matchAll(/^\| `([\w.-]+:[\w.-]+)` +\| ([\w.-]+\/[\w.-]+) +\|$/gm)].map(
+    ([, name, to]) => [name, to],
+  );
+  const table = Object.entries(shortNames).flatMap(([family, tags]) =>
+    Object.entries(tags).map(([tag, repository]) => [`${family}:${tag}`, repository]),
+  );
+  expect(rows).toEqual(table);
 });
 
 test('every short name is the name of a repository', () => {

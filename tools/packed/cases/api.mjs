@@ -1,7 +1,10 @@
 // The public API, called like from an application. `packages`: the modules by name; `folder` has the audio files.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const greedy = { maxTokens: 8, temperature: 0 };
@@ -48,6 +51,21 @@ async function needPage(url) {
       paths.add(`page/${name}`);
   }
   for (const name of ['style.css', 'chat.js', 'marked.js']) assert.ok(paths.has(`page/${name}`), name);
+}
+
+/** A Hub with one repository, owner/demo, which sends its file without a storage and without ranges. */
+async function startHub(bytes) {
+  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  const siblings = [{ rfilename: 'demo-Q8_0.gguf', size: bytes.length, lfs: { sha256 } }];
+  const seen = [];
+  const server = createServer((request, response) => {
+    seen.push(request.url);
+    if (request.url.startsWith('/api/models/owner/demo/revision/main'))
+      response.end(JSON.stringify({ sha: 'c'.repeat(40), siblings }));
+    else response.writeHead(200, { etag: `"${sha256}"`, 'content-length': bytes.length }).end(bytes);
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { endpoint: `http://127.0.0.1:${server.address().port}`, seen, server };
 }
 
 export const apiCases = (packages, folder) => ({
@@ -150,6 +168,20 @@ export const apiCases = (packages, folder) => ({
     const { value } = await model.generate('Once', { schema: { enum: ['a', 'b'] } }).result;
     assert.ok(value === 'a' || value === 'b');
     model.dispose();
+  },
+  async 'a model by name'() {
+    const { HubError, list, pull } = packages.hub;
+    const { endpoint, seen, server } = await startHub(readFileSync(packages.demo.demoModelPath));
+    const cacheDir = mkdtempSync(join(tmpdir(), 'quern-hub-'));
+    Object.assign(process.env, { HF_ENDPOINT: endpoint, HF_HUB_CACHE: cacheDir });
+    const pulled = await pull('hf:owner/demo');
+    const model = await packages.runtime.loadModel('hf:owner/demo:Q8_0', { context: 64 });
+    assert.equal(model.path, pulled.path);
+    assert.equal((await list())[0].name, 'hf:owner/demo:Q8_0');
+    assert.equal(seen.length, 2);
+    model.dispose();
+    await assert.rejects(packages.runtime.loadModel('hf:../x'), (error) => error instanceof HubError);
+    server.close();
   },
   async 'a server'() {
     const model = await packages.runtime.loadModel('demo', { cache: 'paged', context: 64 });

@@ -1,6 +1,7 @@
 const aiProvider = require('@quern/ai-provider');
 const core = require('@quern/core');
 const demo = require('@quern/demo-model');
+const hub = require('@quern/hub');
 const reference = require('@quern/backend-reference');
 const conformance = require('@quern/conformance');
 const runtime = require('@quern/runtime');
@@ -11,7 +12,18 @@ async function main() {
   const { runCases } = await import('./run-cases.mjs');
   const { createBackend } = await import('@quern/backend-cpu');
   const other = { core: await import('@quern/core'), createBackend };
-  const packages = { kind: 'cjs', aiProvider, core, conformance, demo, reference, runtime, server, other };
+  const packages = {
+    kind: 'cjs',
+    aiProvider,
+    core,
+    conformance,
+    demo,
+    hub,
+    reference,
+    runtime,
+    server,
+    other,
+  };
   await runCases(apiCases(packages, process.cwd()));
 }
 main();
