@@ -79,6 +79,19 @@ test('every command takes names: --revision, --offline, --draft, name=NAME of se
   expect(hub.seen).toHaveLength(seen);
 });
 
+test('serve: the model of a folder has the name of its repository', async () => {
+  const config = { architectures: ['LlamaForCausalLM'], model_type: 'llama' };
+  hub.commit('owner/Folder-1B', {
+    'config.json': Buffer.from(JSON.stringify(config)),
+    'model.safetensors': Buffer.from('not safetensors'),
+  });
+  const twice = await run('serve', 'hf:owner/Folder-1B', 'Folder-1B=demo');
+  expect(twice).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("two models are named 'Folder-1B'"),
+  });
+});
+
 test('a path stays a path; an unknown name has the known ones', async () => {
   writeFileSync(join(cacheDir, 'qwen3:0.6b'), 'no model');
   const path = await quern(['inspect', 'qwen3:0.6b'], '', { env, cwd: cacheDir });

@@ -33,7 +33,7 @@ export class HubError extends QuernError<HubErrorCode> {
 export const badOption: Refuse = (message) => new HubError('BAD_OPTION', message);
 
 /** @throws HubError ABORTED */
-export function needNotAborted(signal: AbortSignal | undefined): void {
+export function assertNotAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted) throw aborted(signal);
 }
 

@@ -2,10 +2,10 @@ import { readdir, stat } from 'node:fs/promises';
 import { ifThere, inCache } from './cache/cache-fault.js';
 import { type Layout, layoutOf, repositoryOfFolder, snapshotPath } from './cache/layout.js';
 import { cachedRefs, type SnapshotFile, snapshotCommits, snapshotFiles } from './cache/snapshot.js';
-import { ggufModels, isWhole, projectorOf } from './choose/gguf-models.js';
+import { type GgufModel, ggufModels, isWhole, projectorOf } from './choose/gguf-models.js';
 import { safetensorsFiles } from './choose/safetensors.js';
 import { type HubName, type Selector, showName } from './name/parse-name.js';
-import { type HubOptions, needHubOptions } from './options.js';
+import { assertHubOptions, type HubOptions } from './options.js';
 import { settingsOf } from './settings.js';
 
 /** Options of `list` and `remove`. */
@@ -29,7 +29,7 @@ export interface CachedModel {
 
 /** The whole models in the cache, also those of other tools. No request. @throws HubError BAD_OPTION, CACHE_FAILED */
 export async function list(options: CacheOptions = {}): Promise<CachedModel[]> {
-  needHubOptions('list', options);
+  assertHubOptions('list', options);
   const { cacheDir } = settingsOf(options);
   return inCache(cacheDir, async () => {
     const found: CachedModel[] = [];
@@ -67,24 +67,25 @@ interface Found {
 function modelsIn(files: readonly SnapshotFile[]): Found[] {
   const all = files.map(({ path }) => path);
   const models = ggufModels(all).filter(isWhole);
-  const projector = projectorOf(all);
-  const found = models.map(({ quantisation, paths }): Found => {
-    const isOnly = models.filter((each) => each.quantisation === quantisation).length === 1;
-    const selector: Selector =
-      quantisation !== undefined && isOnly
-        ? { kind: 'quantisation', quantisation }
-        : { kind: 'path', path: paths[0]! };
-    return {
-      selector,
-      paths: [...paths, ...(projector ? [projector] : [])],
-      ...(quantisation && { quantisation }),
-      isFolder: false,
-    };
-  });
+  const beside = projectorOf(all);
+  const found = models.map((model) => foundModel(model, models, beside === undefined ? [] : [beside]));
   const folder = safetensorsFiles(all);
-  return folder.length === 0
-    ? found
-    : [...found, { selector: { kind: 'default' }, paths: folder, isFolder: true }];
+  if (folder.length > 0) found.push({ selector: { kind: 'default' }, paths: folder, isFolder: true });
+  return found;
+}
+
+/** The name of a model has its quantisation, or its path where another model has the same. */
+function foundModel(
+  { quantisation, paths }: GgufModel,
+  models: readonly GgufModel[],
+  beside: readonly string[],
+): Found {
+  const isOnly = models.filter((each) => each.quantisation === quantisation).length === 1;
+  const selector: Selector =
+    quantisation !== undefined && isOnly
+      ? { kind: 'quantisation', quantisation }
+      : { kind: 'path', path: paths[0]! };
+  return { selector, paths: [...paths, ...beside], ...(quantisation && { quantisation }), isFolder: false };
 }
 
 async function described(

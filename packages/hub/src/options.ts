@@ -29,6 +29,8 @@ export interface HubOptions {
   readonly signal?: AbortSignal | undefined;
   /** Called with the bytes and files at hand; bytes that were there before count too. */
   readonly onProgress?: ProgressListener<'download'> | undefined;
+  /** Called with notices: a pause before another attempt. Default: none. */
+  readonly onNotice?: ((text: string) => void) | undefined;
   /** Variables of the environment. Default: process.env. */
   readonly env?: Environment | undefined;
 }
@@ -61,9 +63,10 @@ export const hubSchema = {
   idleTimeoutMs: { ...rules.whole(1, 2 ** 31 - 1), about: 'milliseconds without a byte', byDefault: 30_000 },
   signal: { ...rules.signal, about: 'aborts the call', absent: 'none' },
   onProgress: { ...rules.callback, about: 'called with the progress', absent: 'none' },
+  onNotice: { ...rules.callback, about: 'called with notices, which are no errors', absent: 'none' },
   env: { ...rules.object, about: 'variables of the environment', absent: 'process.env' },
 } as const satisfies Schema<HubOptions>;
 
 /** @throws HubError BAD_OPTION */
-export const needHubOptions = (where: string, options: HubOptions): void =>
+export const assertHubOptions = (where: string, options: HubOptions): void =>
   checkOptions(where, options, hubSchema, badOption);

@@ -2,18 +2,18 @@ import { mkdir } from 'node:fs/promises';
 import { inCache } from './cache/cache-fault.js';
 import { type Layout, layoutOf } from './cache/layout.js';
 import { writeRef } from './cache/snapshot.js';
-import { needSpace } from './cache/space.js';
+import { assertSpace } from './cache/space.js';
 import { type Choice, chooseFiles } from './choose/choose-files.js';
 import { DownloadProgress } from './download/progress.js';
 import { missingBytes, pullFile } from './download/pull-file.js';
 import { Slots } from './download/slots.js';
 import { type WantedFile, wantedFile } from './download/wanted-file.js';
-import { HubError, needNotAborted } from './error.js';
+import { assertNotAborted, HubError } from './error.js';
 import { Client } from './http/client.js';
 import { faultOfPath } from './name/check-part.js';
 import { nameWith } from './name/name-with.js';
 import { type HubName, showName } from './name/parse-name.js';
-import { type HubOptions, needHubOptions } from './options.js';
+import { assertHubOptions, type HubOptions } from './options.js';
 import { type Listing, listRepository } from './repository/list-repository.js';
 import { type ResolvedModel, resolvedModel } from './resolved-model.js';
 import { settingsOf } from './settings.js';
@@ -26,10 +26,10 @@ import { settingsOf } from './settings.js';
  * @throws HubError, with every code but IN_USE; NOT_CACHED where `offline` is set
  */
 export async function pull(name: string, options: HubOptions = {}): Promise<ResolvedModel> {
-  needHubOptions('pull', options);
+  assertHubOptions('pull', options);
   const settings = settingsOf(options);
   const wanted = nameWith(name, options.revision);
-  needNotAborted(settings.signal);
+  assertNotAborted(settings.signal);
   if (settings.offline)
     throw new HubError(
       'NOT_CACHED',
@@ -54,7 +54,7 @@ async function pullInto(client: Client, layout: Layout, wanted: HubName): Promis
   await inCache(cacheDir, () => mkdir(cacheDir, { recursive: true }));
   const missing = await Promise.all(files.map((file) => missingBytes(layout, file)));
   await inCache(cacheDir, () =>
-    needSpace(
+    assertSpace(
       cacheDir,
       missing.reduce((sum, bytes) => sum + bytes, 0),
     ),

@@ -9,7 +9,7 @@ import { ggufModels } from './choose/gguf-models.js';
 import { HubError } from './error.js';
 import type { CacheOptions } from './list.js';
 import { type HubName, parseName, showName } from './name/parse-name.js';
-import { needHubOptions } from './options.js';
+import { assertHubOptions } from './options.js';
 import { settingsOf } from './settings.js';
 
 export interface RemoveOptions extends CacheOptions {
@@ -42,7 +42,7 @@ export async function remove(
   name: string,
   { dryRun = false, ...options }: RemoveOptions = {},
 ): Promise<Removal> {
-  needHubOptions('remove', options);
+  assertHubOptions('remove', options);
   const { cacheDir } = settingsOf(options);
   const wanted = parseName(name);
   const layout = layoutOf(cacheDir, wanted.repository);
@@ -52,7 +52,7 @@ export async function remove(
     const all = doomed.length === entries.length;
     if (!all && doomed.length === 0) throw notCached(wanted, cacheDir);
     if (all && (await ifThere(() => lstat(layout.folder))) === undefined) throw notCached(wanted, cacheDir);
-    await needUnused(layout, wanted);
+    await assertUnused(layout, wanted);
     const kept = new Set(entries.filter((each) => !doomed.includes(each)).map(({ blob }) => blob));
     const removal = removalOf(doomed, kept);
     if (!dryRun) await (all ? removeAll(layout) : removeSome(layout, doomed, kept));
@@ -110,7 +110,7 @@ function ofSnapshot(entries: readonly Entry[], wanted: HubName): readonly Entry[
 }
 
 /** @throws HubError IN_USE */
-async function needUnused({ locks }: Layout, wanted: HubName): Promise<void> {
+async function assertUnused({ locks }: Layout, wanted: HubName): Promise<void> {
   for (const name of (await ifThere(() => readdir(locks))) ?? []) {
     const holder = name.endsWith('.quern.lock') ? await holderOf(join(locks, name)) : undefined;
     if (holder)

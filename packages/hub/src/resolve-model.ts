@@ -4,10 +4,10 @@ import { type Layout, layoutOf, snapshotPath } from './cache/layout.js';
 import { cachedCommit, type SnapshotFile, snapshotFiles } from './cache/snapshot.js';
 import { type Choice, chooseFiles } from './choose/choose-files.js';
 import { indexName } from './choose/safetensors.js';
-import { HubError, needNotAborted } from './error.js';
+import { assertNotAborted, HubError } from './error.js';
 import { nameWith } from './name/name-with.js';
 import { type HubName, showName } from './name/parse-name.js';
-import { type HubOptions, needHubOptions } from './options.js';
+import { assertHubOptions, type HubOptions } from './options.js';
 import { pull } from './pull.js';
 import { type ResolvedModel, resolvedModel } from './resolved-model.js';
 import { settingsOf } from './settings.js';
@@ -19,10 +19,10 @@ import { settingsOf } from './settings.js';
  * @throws HubError NOT_CACHED where `offline` is set and the model is not in the cache; those of `pull`
  */
 export async function resolveModel(name: string, options: HubOptions = {}): Promise<ResolvedModel> {
-  needHubOptions('resolveModel', options);
+  assertHubOptions('resolveModel', options);
   const { cacheDir, offline, signal } = settingsOf(options);
   const wanted = nameWith(name, options.revision);
-  needNotAborted(signal);
+  assertNotAborted(signal);
   const layout = layoutOf(cacheDir, wanted.repository);
   const cached = await inCache(layout.folder, () => resolveCached(layout, wanted));
   if (typeof cached === 'object') return cached;

@@ -19,6 +19,7 @@ export interface Settings {
   readonly env: Environment;
   readonly signal: AbortSignal | undefined;
   readonly onProgress: HubOptions['onProgress'];
+  readonly onNotice: HubOptions['onNotice'];
 }
 
 const mebi = 2 ** 20;
@@ -39,6 +40,7 @@ export function settingsOf(options: HubOptions): Settings {
     env,
     signal: options.signal,
     onProgress: options.onProgress,
+    onNotice: options.onNotice,
   };
 }
 

@@ -1,8 +1,6 @@
 import { Command } from 'commander';
-import { hubFlags, type NameFlags, withNameFlags } from '../hub/model-names.js';
+import { download, type NameFlags, withNameFlags } from '../hub/download.js';
 import { showBytes } from '../terminal/bytes.js';
-import { downloadProgress } from '../terminal/download-progress.js';
-import { interruptible } from '../terminal/interrupt.js';
 import { say } from '../terminal/report.js';
 import { write, writeJson } from '../terminal/write.js';
 
@@ -12,12 +10,7 @@ interface PullFlags extends NameFlags {
 
 async function pullNamed(name: string, flags: PullFlags): Promise<void> {
   const { pull } = await import('@quern/hub');
-  const pulled = await interruptible(async (signal) => {
-    const progress = downloadProgress();
-    return await pull(name, { ...hubFlags(flags), signal, onProgress: progress.update }).finally(
-      progress.stop,
-    );
-  });
+  const pulled = await download(flags, (options) => pull(name, options));
   if (flags.json) return writeJson(pulled);
   const { path, repository, quantisation, files, bytes } = pulled;
   const what = [quantisation, `${files.length} ${files.length === 1 ? 'file' : 'files'}`, showBytes(bytes)];

@@ -1,19 +1,6 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import type { Command } from 'commander';
-import { downloadProgress } from '../terminal/download-progress.js';
-import { interruptible } from '../terminal/interrupt.js';
-
-/** As parsed by commander. */
-export interface NameFlags {
-  readonly offline?: boolean;
-  readonly revision?: string;
-}
-
-/** Options of every command that takes the name of a model. */
-export const withNameFlags = (command: Command): Command =>
-  command
-    .option('--offline', 'make no request: models by name come from the cache alone (also HF_HUB_OFFLINE=1)')
-    .option('--revision <name>', 'branch, tag or commit of a model by name (default: main)');
+import { download, type NameFlags, withNameFlags } from './download.js';
 
 /** Arguments and options of commands that are models. */
 const modelArguments: readonly string[] = ['model', 'file'];
@@ -24,51 +11,49 @@ const modelOptions: readonly string[] = ['model', 'draft'];
  * the cache does not have it, and its path takes the name's place. The path of an existing file stays a path.
  */
 export function withModelNames(command: Command): Command {
+  const places = command.registeredArguments.flatMap((argument, place) =>
+    modelArguments.includes(argument.name()) ? [place] : [],
+  );
   const options = command.options
-    .map((each) => each.attributeName())
+    .map((option) => option.attributeName())
     .filter((name) => modelOptions.includes(name));
-  const places = [...command.registeredArguments.entries()]
-    .filter(([, argument]) => modelArguments.includes(argument.name()))
-    .map(([place]) => place);
-  if (options.length + places.length === 0) return command;
+  if (places.length + options.length === 0) return command;
   return withNameFlags(command).hook('preAction', async (own, acting) => {
     if (own !== acting) return; // a command below it
-    const flags = acting.opts<NameFlags>();
     for (const place of places)
-      acting.processedArgs[place] = await localPaths(acting.processedArgs[place], flags);
-    for (const name of options)
-      acting.setOptionValue(name, await localPaths(acting.getOptionValue(name), flags));
+      acting.processedArgs[place] = await replaced(acting.processedArgs[place], acting.opts());
+    for (const name of options) await replaceOption(acting, name);
   });
 }
 
-/** A path or name, a list of them, or no value. */
-async function localPaths(given: unknown, flags: NameFlags): Promise<unknown> {
+async function replaceOption(command: Command, name: string): Promise<void> {
+  const given: unknown = command.getOptionValue(name);
+  if (typeof given !== 'string') return;
+  const path = await localPath(given, command.opts());
+  command.setOptionValueWithSource(name, path, command.getOptionValueSource(name));
+}
+
+/** A model, the models of `quern serve`, or no value. */
+async function replaced(given: unknown, flags: NameFlags): Promise<unknown> {
   if (typeof given === 'string') return localPath(given, flags);
   if (!Array.isArray(given)) return given;
-  const paths: unknown[] = [];
-  for (const each of given) paths.push(await localPaths(each, flags));
+  const paths: string[] = [];
+  for (const each of given) paths.push(await servedPath(String(each), flags));
   return paths;
 }
 
-/** The name that `quern serve` gives a model: 'mine=hf:owner/name'. */
-const named = /^([\w.:/@-]+=)(.+)$/s;
+/** `name=path` of `quern serve`. A folder of the cache is called after a commit: its model has the repository's name. */
+async function servedPath(given: string, flags: NameFlags): Promise<string> {
+  const [, name, text = given] = (!existsSync(given) && /^([\w.:/@-]+)=(.+)$/s.exec(given)) || [];
+  const path = await localPath(text, flags);
+  if (name !== undefined) return `${name}=${path}`;
+  const isFolder = path !== text && statSync(path).isDirectory();
+  return isFolder ? `${/\/([\w.-]+)/.exec(text)?.[1] ?? text}=${path}` : path;
+}
 
 async function localPath(given: string, flags: NameFlags): Promise<string> {
   if (!given.includes(':') || existsSync(given)) return given;
-  const [, before = '', text = given] = named.exec(given) ?? [];
   const { isHubName, resolveModel } = await import('@quern/hub'); // paths need no downloads
-  if (existsSync(text) || !isHubName(text)) return given;
-  const { path } = await interruptible(async (signal) => {
-    const progress = downloadProgress();
-    return await resolveModel(text, { ...hubFlags(flags), signal, onProgress: progress.update }).finally(
-      progress.stop,
-    );
-  });
-  return before + path;
+  if (!isHubName(given)) return given;
+  return (await download(flags, (options) => resolveModel(given, options))).path;
 }
-
-/** The options of @quern/hub for the flags. */
-export const hubFlags = ({ offline, revision }: NameFlags): { offline?: true; revision?: string } => ({
-  ...(offline && { offline }),
-  ...(revision !== undefined && { revision }),
-});

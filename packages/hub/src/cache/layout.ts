@@ -35,7 +35,7 @@ export function repositoryOfFolder(folder: string): string | undefined {
 
 export const blobPath = ({ blobs }: Layout, hash: string): string => join(blobs, hash);
 
-/** The beginning of a blob: always from its first byte on, without holes, so that other tools may go on with it. */
+/** The first bytes of a blob. It has no holes, so other tools may append to it. */
 export const incompletePath = (layout: Layout, hash: string): string =>
   `${blobPath(layout, hash)}.incomplete`;
 

@@ -4,7 +4,7 @@ import { HubError } from '../error.js';
 const giga = (bytes: number): string => (bytes / 1e9).toFixed(bytes < 1e8 ? 4 : 2);
 
 /** @throws HubError NO_SPACE where the disk of `folder` has fewer free bytes than needed */
-export async function needSpace(folder: string, neededBytes: number): Promise<void> {
+export async function assertSpace(folder: string, neededBytes: number): Promise<void> {
   const { bavail, bsize, blocks } = await statfs(folder);
   if (blocks === 0) return; // file systems that do not count
   const free = bavail * bsize;

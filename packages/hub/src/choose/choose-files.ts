@@ -1,6 +1,6 @@
 import { HubError } from '../error.js';
 import { type HubName, showName } from '../name/parse-name.js';
-import { type GgufModel, ggufModels, isGguf, needWhole, preferred, projectorOf } from './gguf-models.js';
+import { assertWhole, type GgufModel, ggufModels, isGguf, preferred, projectorOf } from './gguf-models.js';
 import { ggufName, sameQuantisation } from './gguf-name.js';
 import { safetensorsFiles } from './safetensors.js';
 
@@ -65,7 +65,7 @@ function onlyOne(models: readonly GgufModel[], name: HubName): GgufModel {
 }
 
 function ofModel(paths: readonly string[], model: GgufModel, { repository }: HubName): Choice {
-  needWhole(model, repository);
+  assertWhole(model, repository);
   const projector = projectorOf(paths);
   return {
     kind: 'gguf',
@@ -85,11 +85,11 @@ function ofFolder(paths: readonly string[], { repository }: HubName): Choice {
   );
 }
 
-const mostShown = 12;
+const maxShown = 12;
 
 function listed(paths: readonly string[]): string {
-  const more = paths.length - mostShown;
-  return `${paths.slice(0, mostShown).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  const more = paths.length - maxShown;
+  return `${paths.slice(0, maxShown).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
 const inventory = (paths: readonly string[]): string =>

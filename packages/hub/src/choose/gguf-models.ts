@@ -21,7 +21,7 @@ export const isProjector = (path: string): boolean => isGguf(path) && /mmproj/i.
 const isModel = (path: string): boolean =>
   isGguf(path) && !isProjector(path) && !/imatrix/i.test(baseOf(path));
 
-/** The models among paths. A split may lack files: `needWhole`. */
+/** The models among paths. A split may lack files: `assertWhole`. */
 export function ggufModels(paths: readonly string[]): GgufModel[] {
   const groups = new Map<string, GgufName[]>();
   for (const name of paths.filter(isModel).map(ggufName)) {
@@ -39,7 +39,7 @@ export const isWhole = ({ count, paths }: GgufModel): boolean =>
   paths.length === count && paths.every((path, i) => ggufName(path).index === i + 1);
 
 /** @throws HubError INCOMPLETE */
-export function needWhole(model: GgufModel, repository: string): void {
+export function assertWhole(model: GgufModel, repository: string): void {
   if (!isWhole(model))
     throw new HubError(
       'INCOMPLETE',

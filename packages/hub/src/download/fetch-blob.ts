@@ -1,7 +1,7 @@
 import type { Hash } from 'node:crypto';
 import { rename } from 'node:fs/promises';
 import { inCache } from '../cache/cache-fault.js';
-import { HubError, needNotAborted } from '../error.js';
+import { assertNotAborted, HubError } from '../error.js';
 import type { Client } from '../http/client.js';
 import { hasherOf } from './hash.js';
 import { inOnePiece, inOrder } from './in-order.js';
@@ -42,7 +42,7 @@ export async function fetchBlob(
 }
 
 /** Whole files are asked for at most so often: without ranges, a broken connection costs all of it. */
-const mostRestarts = 5;
+const maxRestarts = 5;
 
 class BlobFetch {
   #restarts = 0;
@@ -72,7 +72,7 @@ class BlobFetch {
       return await this.#attempt(ranges);
     } catch (error) {
       if (!(error instanceof NoRange)) throw error;
-      if (++this.#restarts > mostRestarts) throw this.#noRanges();
+      if (++this.#restarts > maxRestarts) throw this.#noRanges();
       await this.partial.empty();
       return this.#complete(false);
     }
@@ -81,7 +81,7 @@ class BlobFetch {
   async #attempt(ranges: boolean): Promise<boolean> {
     const { client, file, partial, options } = this;
     const hash = hasherOf(file.hash, file.size);
-    if (hash) await partial.hashInto(hash, () => needNotAborted(options.signal));
+    if (hash) await partial.hashInto(hash, () => assertNotAborted(options.signal));
     options.onBytes(partial.size);
     const own = new AbortController();
     const signal = AbortSignal.any([options.signal, own.signal]);
@@ -120,7 +120,7 @@ class BlobFetch {
     const { path, repository, size } = this.file;
     return new HubError(
       'UNREACHABLE',
-      `${path} of hf:${repository}: the server sends whole files only, and the connection broke ${mostRestarts} times before all ${size} bytes had come: use another HF_ENDPOINT`,
+      `${path} of hf:${repository}: the server sends whole files only, and the connection broke ${maxRestarts} times before all ${size} bytes had come: use another HF_ENDPOINT`,
     );
   }
 }

@@ -14,28 +14,36 @@ export async function* inOrder(
   slots: Slots,
   signal: AbortSignal,
 ): AsyncGenerator<Buffer> {
-  const { size } = source.file;
   const parts: Part[] = [];
-  let next = from;
+  const starts = partsFrom(source, settings, from, signal);
   const launch = (count: number) => {
-    for (; parts.length < count && next < size; next = Math.min(size, next + settings.partBytes))
-      parts.push(
-        new Part(source, settings, next, Math.min(size, next + settings.partBytes), signal).start(slots),
-      );
+    while (parts.length < count) {
+      const { value } = starts.next();
+      if (value === undefined) return;
+      parts.push(value.start(slots));
+    }
   };
   launch(1); // alone, until its first byte: it finds the storage
   try {
-    while (parts.length > 0) {
+    for (; parts.length > 0; parts.shift(), launch(1))
       for await (const chunk of parts[0]!.read()) {
         launch(settings.connections);
         yield chunk;
       }
-      parts.shift();
-      launch(1);
-    }
   } finally {
     for (const part of parts) part.discard();
   }
+}
+
+function* partsFrom(
+  source: Source,
+  settings: Settings,
+  from: number,
+  signal: AbortSignal,
+): Generator<Part, undefined> {
+  const { size } = source.file;
+  for (let at = from; at < size; at += settings.partBytes)
+    yield new Part(source, settings, at, Math.min(size, at + settings.partBytes), signal);
 }
 
 /** The whole file by one request, for servers without ranges. */

@@ -4,7 +4,7 @@ import { ifThere, inCache } from '../cache/cache-fault.js';
 import { blobPath, incompletePath, type Layout, snapshotPath } from '../cache/layout.js';
 import { type Holder, isLock, type Lock, takeLock } from '../cache/lock.js';
 import { placeFile } from '../cache/place-file.js';
-import { needNotAborted } from '../error.js';
+import { assertNotAborted } from '../error.js';
 import type { Client } from '../http/client.js';
 import { pause } from '../http/retry.js';
 import { fetchBlob } from './fetch-blob.js';
@@ -71,7 +71,7 @@ async function waitForLock(context: PullContext, file: WantedFile): Promise<Lock
   const { layout, signal } = context;
   const path = join(layout.locks, `${file.hash}.quern.lock`);
   for (;;) {
-    needNotAborted(signal);
+    assertNotAborted(signal);
     const taken = await inCache(path, () => takeLock(path));
     if (isLock(taken)) return taken;
     await reportWaiting(context, file, taken);

@@ -1,6 +1,6 @@
 import { HubError } from '../error.js';
 import type { Client } from '../http/client.js';
-import { metadataOf } from '../http/metadata.js';
+import { type Metadata, metadataOf } from '../http/metadata.js';
 import { withRetries } from '../http/retry.js';
 import { fileUrl } from '../repository/file-url.js';
 import type { RemoteFile } from '../repository/list-repository.js';
@@ -27,21 +27,22 @@ export async function wantedFile(
 ): Promise<WantedFile> {
   const place = { repository, commit, path };
   if (size !== undefined && hash !== undefined) return { ...place, size, hash };
+  const found = await askMetadata(client, repository, commit, path);
+  if (found.size !== undefined && found.hash !== undefined)
+    return { ...place, size: found.size, hash: found.hash };
+  throw new HubError(
+    'BAD_ANSWER',
+    `${path} of hf:${repository}: ${client.settings.endpoint} gives no size or no ETag: check HF_ENDPOINT`,
+  );
+}
+
+function askMetadata(client: Client, repository: string, commit: string, path: string): Promise<Metadata> {
   const { endpoint, signal } = client.settings;
   const url = fileUrl(endpoint, repository, commit, path);
-  const found = await withRetries(client.settings, async () => {
-    const answer = await client.open(
-      url,
-      { method: 'HEAD', headers: {}, signal },
-      client.subject(repository, commit, path),
-    );
+  const subject = client.subject(repository, commit, path);
+  return withRetries(client.settings, async () => {
+    const answer = await client.open(url, { method: 'HEAD', headers: {}, signal }, subject);
     answer.body.resume();
     return metadataOf(answer);
   });
-  if (found.size === undefined || found.hash === undefined)
-    throw new HubError(
-      'BAD_ANSWER',
-      `${path} of hf:${repository}: ${endpoint} gives no size or no ETag: check HF_ENDPOINT`,
-    );
-  return { ...place, size: found.size, hash: found.hash };
 }

@@ -9,7 +9,13 @@ export interface Followed extends Answer {
   readonly hops: readonly Answer['headers'][];
 }
 
-const mostRedirects = 6;
+const maxRedirects = 6;
+const isSuccess = ({ status }: Answer): boolean => status >= 200 && status < 300;
+
+/** A redirect that has told what HEAD wants to know: signed URLs may be for GET alone. */
+const isDescribed = ({ headers }: Answer, { method }: Ask): boolean =>
+  method === 'HEAD' && headers['x-linked-size'] !== undefined;
+
 const isRedirect = (status: number): boolean => [301, 302, 303, 307, 308].includes(status);
 
 /** Requests to a Hub: redirects, the token, errors by status. */
@@ -39,15 +45,15 @@ export class Client {
    */
   async open(url: URL, ask: Ask, subject: Subject): Promise<Followed> {
     const hops: Answer['headers'][] = [];
-    for (let at = url; hops.length <= mostRedirects; ) {
+    for (let at = url; hops.length <= maxRedirects; ) {
       const answer = await this.#send(at, ask, subject);
       hops.push(answer.headers);
-      if (answer.status >= 200 && answer.status < 300) return { ...answer, hops };
+      if (isSuccess(answer) || isDescribed(answer, ask)) return { ...answer, hops };
       answer.body.resume().on('error', () => {}); // so that the connection can be kept
       if (!isRedirect(answer.status)) throw faultOf(answer, subject);
       at = redirected(at, answer);
     }
-    throw new HubError('BAD_ANSWER', `${shownUrl(url)} redirects more than ${mostRedirects} times`);
+    throw new HubError('BAD_ANSWER', `${shownUrl(url)} redirects more than ${maxRedirects} times`);
   }
 
   async #send(url: URL, ask: Ask, subject: Subject): Promise<Answer> {

@@ -49,30 +49,28 @@ function retryAfter(header: string | undefined): number | undefined {
 }
 
 /** The error of a status that is no success: `Passing` where another attempt may help. */
-export function faultOf({ status, headers, url }: Answer, subject: Subject): HubError | Passing {
+export function faultOf(answer: Answer, subject: Subject): HubError | Passing {
+  const { status, headers, url } = answer;
   const shown = `${named(subject)}: ${url.host} answers with status ${status}`;
   if (status === 401) return unauthorized(shown, headers['x-error-code'], subject);
-  if (status === 403) return forbidden(shown, headers, subject);
+  if (status === 403) return forbidden(shown, headers['x-error-code'], subject);
   if (status === 404 || status === 410) return notFound(shown, headers['x-error-code'], subject);
-  if (status === 416)
-    return new HubError(
-      'WRONG_BYTES',
-      `${shown}: the file is shorter than its listing says (${headers['content-range'] ?? 'no size is given'})`,
-    );
-  if (status === 429)
-    return new Passing(
-      new HubError(
-        'RATE_LIMITED',
-        `${shown}: too many requests; wait some minutes${subject.hasToken ? '' : ', or give a token (HF_TOKEN): its limit is higher'}`,
-      ),
-      retryAfter(headers['retry-after']),
-    );
+  if (status === 416) return tooShort(shown, headers['content-range']);
+  if (status === 429) return new Passing(limited(shown, subject), retryAfter(headers['retry-after']));
   if (status >= 500 || status === 408)
     return new Passing(
       new HubError('SERVER_FAILED', `${shown}: the server fails; try again later`),
       retryAfter(headers['retry-after']),
     );
   return new HubError('BAD_ANSWER', `${shown}, which no Hub does: check HF_ENDPOINT (${subject.endpoint})`);
+}
+
+const tooShort = (shown: string, size = 'no size is given'): HubError =>
+  new HubError('WRONG_BYTES', `${shown}: the file is shorter than its listing says (${size})`);
+
+function limited(shown: string, { hasToken }: Subject): HubError {
+  const advice = hasToken ? '' : ', or give a token (HF_TOKEN): its limit is higher';
+  return new HubError('RATE_LIMITED', `${shown}: too many requests; wait some minutes${advice}`);
 }
 
 const isGated = (code: unknown): boolean => code === 'GatedRepo';
@@ -91,8 +89,8 @@ function unauthorized(shown: string, code: unknown, subject: Subject): HubError 
   return new HubError('UNAUTHORIZED', `${shown}: ${advice}`);
 }
 
-function forbidden(shown: string, headers: Answer['headers'], subject: Subject): HubError {
-  if (isGated(headers['x-error-code']))
+function forbidden(shown: string, code: unknown, subject: Subject): HubError {
+  if (isGated(code))
     return new HubError(
       'GATED',
       `${shown}: the repository is gated: ${accept(subject)}; the token's account has no access yet`,

@@ -3,7 +3,7 @@ import { brokenConnection, type Subject, shownUrl } from './faults.js';
 import type { Answer } from './transport.js';
 
 /** Listings of repositories with 10,000 files have 3 MB. */
-const mostBytes = 64 * 2 ** 20;
+const maxBytes = 64 * 2 ** 20;
 
 /** The JSON of a body. @throws Passing where the connection breaks; HubError BAD_ANSWER, ABORTED */
 export async function readJson(
@@ -31,8 +31,8 @@ async function readText(body: Answer['body'], url: URL): Promise<string> {
   let bytes = 0;
   for await (const chunk of body as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > mostBytes)
-      throw new HubError('BAD_ANSWER', `${shownUrl(url)} answers with more than ${mostBytes} bytes of JSON`);
+    if (bytes > maxBytes)
+      throw new HubError('BAD_ANSWER', `${shownUrl(url)} answers with more than ${maxBytes} bytes of JSON`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');

@@ -3,8 +3,9 @@ import type { Settings } from '../settings.js';
 import { Passing } from './faults.js';
 
 /** A server that wants a longer pause gets none: the error says so. */
-const longestPauseMs = 300_000;
-const longestBackoffMs = 30_000;
+const maxPauseMs = 300_000;
+const maxBackoffMs = 30_000;
+const noticedPauseMs = 5_000;
 
 /** Resolves after `ms`. @throws HubError ABORTED */
 export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
@@ -24,13 +25,13 @@ export function pause(ms: number, signal: AbortSignal | undefined): Promise<void
 
 /** Doubled for each attempt, up to half of it at random: many clients do not come back at once. */
 const backoff = (firstMs: number, attempt: number): number =>
-  Math.min(longestBackoffMs, firstMs * 2 ** (attempt - 1)) * (0.5 + Math.random() / 2);
+  Math.min(maxBackoffMs, firstMs * 2 ** (attempt - 1)) * (0.5 + Math.random() / 2);
 
 /** Attempts in a row without a new byte. */
 export class Attempts {
   #failed = 0;
 
-  constructor(private readonly settings: Pick<Settings, 'attempts' | 'retryDelayMs'>) {}
+  constructor(private readonly settings: Pick<Settings, 'attempts' | 'retryDelayMs' | 'onNotice'>) {}
 
   /** New bytes came: attempts count anew. */
   progressed(): void {
@@ -41,16 +42,18 @@ export class Attempts {
   async next(error: unknown, signal: AbortSignal | undefined): Promise<void> {
     if (!(error instanceof Passing)) throw error;
     this.#failed++;
-    const { attempts, retryDelayMs } = this.settings;
+    const { attempts, retryDelayMs, onNotice } = this.settings;
     const waitMs = error.waitMs ?? backoff(retryDelayMs, this.#failed);
-    if (this.#failed >= attempts || waitMs > longestPauseMs) throw error.error;
+    if (this.#failed >= attempts || waitMs > maxPauseMs) throw error.error;
+    if (waitMs >= noticedPauseMs)
+      onNotice?.(`${error.message}. The next attempt is in ${Math.ceil(waitMs / 1000)} s`);
     await pause(waitMs, signal);
   }
 }
 
 /** Repeats `act` while it fails with `Passing`. */
 export async function withRetries<T>(
-  settings: Pick<Settings, 'attempts' | 'retryDelayMs' | 'signal'>,
+  settings: Pick<Settings, 'attempts' | 'retryDelayMs' | 'onNotice' | 'signal'>,
   act: () => Promise<T>,
 ): Promise<T> {
   const attempts = new Attempts(settings);

@@ -8,7 +8,7 @@ export function faultOfPart(part: string): string | undefined {
   if (/[<>:"|?*\\%\p{C}]/u.test(part))
     return `${JSON.stringify(part)} has a control character or one of < > : " | ? * % \\`;
   if (/[. ]$/.test(part) || part.startsWith(' '))
-    return `${JSON.stringify(part)} begins or ends with a space, or ends with a dot`;
+    return `${JSON.stringify(part)} has a space at an end, or a dot at its end`;
   if (reserved.test(part)) return `'${part}' is a device on Windows`;
   return part.length > 255 ? `a part has ${part.length} characters; at most 255 are allowed` : undefined;
 }

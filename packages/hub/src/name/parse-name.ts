@@ -56,7 +56,7 @@ function parseLong(text: string): HubName {
   const [before, selector] = colon < 0 ? [rest, undefined] : [rest.slice(0, colon), rest.slice(colon + 1)];
   const at = before.indexOf('@');
   const [repository, revision] = at < 0 ? [before, 'main'] : [before.slice(0, at), before.slice(at + 1)];
-  needRepository(text, repository);
+  assertRepository(text, repository);
   return { repository, revision: checkedRevision(text, revision), selector: selectorOf(text, selector) };
 }
 
@@ -66,7 +66,7 @@ const refuse = (text: string, fault: string): HubError =>
   new HubError('BAD_NAME', `the model ${quoted(text)}: ${fault}; names are ${grammar}`);
 
 /** What the Hub allows: letters, digits, - _ . of ASCII; no '--' and '..'; no '-' or '.' at the ends; no '.git' at the end. */
-function needRepository(text: string, repository: string): void {
+function assertRepository(text: string, repository: string): void {
   const parts = repository.split('/');
   if (parts.length !== 2 || parts.includes('')) throw refuse(text, `${quoted(repository)} is not owner/name`);
   for (const part of parts) {
@@ -75,7 +75,7 @@ function needRepository(text: string, repository: string): void {
     if (part.length > 96) throw refuse(text, `a part has ${part.length} characters; the Hub allows 96`);
     if (/--|\.\./.test(part)) throw refuse(text, `the Hub allows no '--' and '..' in ${quoted(part)}`);
     if (/^[.-]|[.-]$|\.git$/.test(part))
-      throw refuse(text, `${quoted(part)} may not begin or end with - or ., or end with .git`);
+      throw refuse(text, `${quoted(part)} has - or . at an end, or .git at its end`);
   }
 }
 

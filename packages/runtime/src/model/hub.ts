@@ -4,11 +4,13 @@ import type { ProgressListener } from '@quern/core';
 import type * as Hub from '@quern/hub';
 import { messageOf, RuntimeError } from '../error.js';
 import { here } from '../here.js';
+import type { NoticeListener } from '../notice.js';
 
 /** What a download needs of a call's options. */
 export interface Obtaining {
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ProgressListener<'download'> | undefined;
+  readonly onNotice?: NoticeListener;
 }
 
 /** An optional package. Bundlers leave the import to the running program, which may have no such package. */
@@ -30,8 +32,8 @@ export async function obtainModel(id: string, options: Obtaining): Promise<strin
     return undefined;
   }
   if (!hub.isHubName(id)) return undefined;
-  const { signal, onProgress } = options;
-  return (await hub.resolveModel(id, { signal, onProgress })).path;
+  const { signal, onProgress, onNotice } = options;
+  return (await hub.resolveModel(id, { signal, onProgress, onNotice })).path;
 }
 
 const isHub = (loaded: unknown): loaded is typeof Hub =>
