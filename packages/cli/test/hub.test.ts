@@ -99,7 +99,7 @@ test('a path stays a path; an unknown name has the known ones', async () => {
   const unknown = await run('run', 'nosuch:7b', ...story);
   expect(unknown).toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/no short name "nosuch:7b"; there are qwen3:0\.6b, /),
+    stderr: expect.stringMatching(/no file and no short name "nosuch:7b"; short names are qwen3:0\.6b, /),
   });
   const missing = await run('run', './nosuch.gguf', ...story);
   expect(missing.stderr).toMatch(

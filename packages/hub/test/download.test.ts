@@ -130,6 +130,24 @@ test('a mirror whose listing has no sizes and hashes: one HEAD per file', async 
   expect(at.hub.seen.filter(({ method }) => method === 'HEAD').map((each) => each.at)).toEqual(['file']);
 });
 
+test('a mirror with ETags of its own: size and ETag are checked', async () => {
+  at.hub.bareListing = true;
+  const file = { bytes: model, lfs: false, tag: '"tag-1"' };
+  at.hub.commit('owner/name', { 'm-Q8_0.gguf': file });
+  at.hub.fault = ({ range }) => {
+    if (!range?.startsWith('bytes=150000-')) return undefined;
+    Object.assign(file, { bytes: randomBytes(300_000, 2), tag: 'W/"tag-2"' }); // the file changes under way
+    return undefined;
+  };
+  await expect(pull(name, at.options({ connections: 1 }))).rejects.toMatchObject({
+    code: 'WRONG_BYTES',
+    message: expect.stringContaining('the server offers the hash tag-2'),
+  });
+  expect(at.names(at.at('owner/name', 'blobs'))).toEqual(['tag-1.incomplete']);
+  at.hub.fault = () => undefined;
+  expect(readFileSync((await pull(name, at.options())).path).equals(file.bytes)).toBe(true);
+});
+
 test('progress: bytes, files, total', async () => {
   at.hub.commit('owner/name', files);
   const seen: Progress<'download'>[] = [];
@@ -187,7 +205,7 @@ test('cut connections: each goes on where it broke', async () => {
   at.hub.commit('owner/name', files);
   at.hub.fault = (seen, count) =>
     seen.at === 'storage' && count <= 12 ? { cutAfter: 9000 + count, chunk: 3000 } : undefined;
-  const pulled = await pull(name, at.options({ attempts: 2 }));
+  const pulled = await pull(name, at.options({ attempts: 4 }));
   expect(readFileSync(pulled.path).equals(model)).toBe(true);
   expect(storage().length).toBeGreaterThan(12);
   expect(at.hub.storageBytes).toBeLessThan(600_000);

@@ -36,9 +36,11 @@ export interface Fault {
 }
 
 export interface FakeFile {
-  readonly bytes: Buffer;
+  bytes: Buffer;
   /** In LFS: redirected to the storage, named by SHA-256. Default: files above 1000 bytes. */
   readonly lfs?: boolean;
+  /** An ETag that is no hash, as of some mirrors. */
+  tag?: string;
 }
 
 interface Commit {
@@ -54,6 +56,9 @@ const hex = (name: string, ...parts: (Buffer | string)[]): string => {
 
 export const sha256 = (bytes: Buffer): string => hex('sha256', bytes);
 export const gitHash = (bytes: Buffer): string => hex('sha1', `blob ${bytes.length}\0`, bytes);
+
+/** Another hash of the same form: it must be taken for no SHA-256. */
+const xetHash = (hash: string): string => hash.split('').reverse().join('');
 
 /** Bytes that look random, by a seed. */
 export function randomBytes(length: number, seed: number): Buffer {
@@ -198,7 +203,7 @@ export class FakeHub {
     }
     response.setHeader('x-repo-commit', commit.sha);
     if (!isLfs(file)) {
-      response.setHeader('etag', `"${gitHash(file.bytes)}"`);
+      response.setHeader('etag', file.tag ?? `"${gitHash(file.bytes)}"`);
       return send(file.bytes, exchange);
     }
     const hash = sha256(file.bytes);
@@ -206,7 +211,7 @@ export class FakeHub {
     response.setHeader('x-linked-size', file.bytes.length + (fault.lie ?? 0));
     response.setHeader('etag', '"of-the-redirect"');
     if (this.xet) {
-      response.setHeader('x-xet-hash', hash.split('').reverse().join(''));
+      response.setHeader('x-xet-hash', xetHash(hash));
       response.setHeader(
         'link',
         `<${this.endpoint}/api/models/${repository}/xet-read-token>; rel="xet-auth"`,
@@ -225,7 +230,8 @@ export class FakeHub {
       response.writeHead(404).end();
       return;
     }
-    response.setHeader('etag', `"storage-${sha256(file.bytes).slice(0, 8)}"`);
+    const hash = sha256(file.bytes);
+    response.setHeader('etag', this.xet ? `"${xetHash(hash)}"` : `"storage-${hash.slice(0, 8)}"`);
     await send(file.bytes, exchange);
   }
 }
@@ -242,7 +248,7 @@ const isLfs = ({ bytes, lfs }: FakeFile): boolean => lfs ?? bytes.length > 1000;
 /** The body or a range of it, as fault and Range say. */
 async function send(whole: Buffer, { seen, fault, request, response }: Exchange): Promise<void> {
   const [, from = '', to = ''] = (!fault.noRange && /^bytes=(\d+)-(\d*)$/.exec(seen.range ?? '')) || [];
-  const isRange = from !== '' && isCurrent(request, response);
+  const isRange = from !== '';
   const total = whole.length + (fault.lie ?? 0);
   if (isRange && Number(from) >= whole.length) {
     response.writeHead(416, { 'content-range': `bytes */${total}` }).end();
@@ -255,12 +261,6 @@ async function send(whole: Buffer, { seen, fault, request, response }: Exchange)
   response.writeHead(isRange ? 206 : 200, { 'content-length': isRange ? part.length : total });
   if (request.method === 'HEAD') response.end();
   else await writeBody(Buffer.from(body), seen, fault, response);
-}
-
-/** If-Range (RFC 9110, 13.1.5). */
-function isCurrent(request: IncomingMessage, response: ServerResponse): boolean {
-  const wanted = request.headers['if-range'];
-  return wanted === undefined || wanted === response.getHeader('etag');
 }
 
 async function writeBody(body: Buffer, seen: Seen, fault: Fault, response: ServerResponse): Promise<void> {

@@ -94,7 +94,7 @@ test.each(hostile)('%j is refused before any request', async (text) => {
 test('an unknown short name: all short names, and the grammar', async () => {
   await expect(pull('qwen3:99b', test1.options())).rejects.toMatchObject({
     code: 'UNKNOWN_NAME',
-    message: expect.stringMatching(/no short name "qwen3:99b".*qwen3:0\.6b, .*hf:owner\/name/),
+    message: expect.stringMatching(/no file and no short name "qwen3:99b".*qwen3:0\.6b, .*hf:owner\/name/),
   });
   for (const text of ['constructor:name', '__proto__:x', 'qwen3:__proto__', 'qwen3:toString'])
     expect(() => parseName(text)).toThrow(expect.objectContaining({ code: 'UNKNOWN_NAME' }));

@@ -13,8 +13,6 @@ export class Source {
   readonly #url: URL;
   /** The signed URL of the storage; it expires. */
   #storage: URL | undefined;
-  /** The storage's own ETag, for If-Range. */
-  #tag: string | undefined;
 
   constructor(
     private readonly client: Client,
@@ -35,8 +33,7 @@ export class Source {
    */
   async open(from: number, to: number, signal: AbortSignal): Promise<Followed> {
     const whole = from === 0 && to === this.file.size;
-    const ifRange = this.#tag === undefined ? {} : { 'if-range': this.#tag };
-    const headers: Record<string, string> = whole ? {} : { range: `bytes=${from}-${to - 1}`, ...ifRange };
+    const headers: Record<string, string> = whole ? {} : { range: `bytes=${from}-${to - 1}` };
     const answer = await this.#ask({ method: 'GET', headers, signal } as const);
     try {
       this.#check(answer, from, to);
@@ -67,23 +64,15 @@ export class Source {
     if (status === 206) this.#checkRange(headers['content-range'], from, to);
     else if (from > 0) throw new NoRange();
     else this.#checkSize(headers['content-length']);
-    const { etag } = headers;
-    if (etag !== undefined && !etag.startsWith('W/')) this.#tag = etag;
   }
 
-  /** Size and hash of the answer's headers, where they have any. */
+  /** Size and hash of the answer's headers, where they have any: a file that has changed has another hash. */
   #checkMetadata(answer: Followed): void {
+    if (answer.hops.length === 1 && answer.url.origin !== this.#url.origin) return; // the storage has tags of its own
     const { size, hash } = metadataOf(answer);
-    const isHash = (text: string | undefined) =>
-      text !== undefined && /^([0-9a-f]{40}|[0-9a-f]{64})$/.test(text);
     if (answer.hops.length > 1 && size !== undefined && size !== this.file.size)
       throw this.#wrong(`${size} bytes`);
-    if (
-      isHash(hash) &&
-      isHash(this.file.hash) &&
-      hash !== this.file.hash &&
-      hash!.length === this.file.hash.length
-    )
+    if (hash !== undefined && hash !== this.file.hash && kindOf(hash) === kindOf(this.file.hash))
       throw this.#wrong(`the hash ${hash}`);
   }
 
@@ -108,6 +97,9 @@ export class Source {
     );
   }
 }
+
+/** SHA-256, git's SHA-1, or the ETag of a mirror: only values of one kind can be compared. */
+const kindOf = (hash: string): number => (/^([0-9a-f]{40}|[0-9a-f]{64})$/.test(hash) ? hash.length : 0);
 
 const isExpired = (error: unknown): boolean =>
   error instanceof HubError &&

@@ -52,7 +52,7 @@ export class Part {
       for await (const chunk of body as AsyncIterable<Buffer>) {
         attempts.progressed();
         const isWhole = this.#at === this.to; // more than the range that was asked for
-        if (isWhole || (this.#add(chunk) && answer.status === 200)) break; // the rest of a file is for other parts
+        if (isWhole || (this.#add(chunk) && answer.status === 200 && this.to < this.source.file.size)) break; // the rest is for other parts
       }
     } catch (error) {
       if (this.#at < this.to) throw this.#broken(url, error);

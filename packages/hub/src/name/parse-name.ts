@@ -45,7 +45,7 @@ function parseShort(text: string): HubName {
   if (repository === undefined)
     throw new HubError(
       'UNKNOWN_NAME',
-      `there is no short name ${quoted(text)}; there are ${allShortNames.join(', ')}. Any other model: ${grammar}`,
+      `there is no file and no short name ${quoted(text)}; short names are ${allShortNames.join(', ')}. Any other model: ${grammar}`,
     );
   return { repository, revision: 'main', selector: selectorOf(text, quantisation) };
 }
