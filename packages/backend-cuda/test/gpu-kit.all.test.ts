@@ -371,11 +371,14 @@ test(
 test(
   'models: speed, and times of each op of a step',
   () => {
-    const { works, steps } = ran('models', {
-      QUERN_GPU_MODELS: '^(qwen3-0.6b bf16|whisper-tiny f16)$',
-    }).results;
-    for (const work of ['decode', 'decode, sampled', 'prefill 8', 'one window, encoder'])
-      expect(works.find((one: { work: string }) => one.work === work)?.tokensPerSecond).toBeGreaterThan(0);
+    run('models', { QUERN_GPU_MODELS: '^(qwen3-0.6b bf16|whisper-tiny f16)$' });
+    const { works, steps, skipped } = resultsOf('models');
+    expect(skipped).toEqual([]);
+    for (const work of ['decode', 'decode, sampled', 'prefill 8', 'one window, encoder']) {
+      const { failed = '', tokensPerSecond } = works.find((one: { work: string }) => one.work === work);
+      expect(failed).toMatch(/^$|take no longer than/); // other programs may run
+      if (!failed) expect(tokensPerSecond).toBeGreaterThan(0);
+    }
     const decode = steps.find(({ step }: { step: string }) => step === 'decode');
     const sum = decode.ops.reduce((total: number, one: { count: number }) => total + one.count, 0);
     expect(decode.ops.map(({ name }: { name: string }) => name)).toContain('gateUpSwiglu ffn_gate.weight');

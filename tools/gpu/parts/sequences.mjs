@@ -37,9 +37,23 @@ export async function prefill(model, tokens, repeat) {
   }
 }
 
+/** Other programs disturb a measurement: it is repeated this many times at most. */
+const attempts = 4;
+
+/** Milliseconds of a token: those of 2n tokens less those of n, over n. `together(count, seed)` times `count` tokens. */
+async function millisecondsOfToken(together, tokens, repeat) {
+  const [few, many] = [[], []];
+  for (let i = 1; i <= repeat; i++) {
+    few.push(await together(tokens, i));
+    many.push(await together(2 * tokens, i + repeat));
+  }
+  const perToken = (name) => (median(many.map((t) => t[name])) - median(few.map((t) => t[name]))) / tokens;
+  return { milliseconds: perToken('wall'), javascript: perToken('javascript') };
+}
+
 /**
  * Milliseconds of a token of each of `batch` sequences with `depth` tokens in their caches, and the part of JavaScript in it. The
- * difference of an answer of 2n tokens and one of n: the prompt's step cancels out.
+ * difference of an answer of 2n tokens and one of n: the prompt's step cancels out. Throws if 2n tokens take no longer, again and again.
  */
 export async function decode(model, { tokens, batch = 1, depth = 0, sampling }, repeat) {
   const sessions = Array.from({ length: batch }, () => model.session());
@@ -52,13 +66,13 @@ export async function decode(model, { tokens, batch = 1, depth = 0, sampling }, 
   try {
     if (depth > 0) for (const [i, session] of sessions.entries()) await run(session, someTokens(depth, i), 0);
     await together(4, 0);
-    const [few, many] = [[], []];
-    for (let i = 1; i <= repeat; i++) {
-      few.push(await together(tokens, i));
-      many.push(await together(2 * tokens, i + repeat));
+    for (let i = 0; i < attempts; i++) {
+      const found = await millisecondsOfToken(together, tokens, repeat);
+      if (found.milliseconds > 0) return found;
     }
-    const perToken = (name) => (median(many.map((t) => t[name])) - median(few.map((t) => t[name]))) / tokens;
-    return { milliseconds: perToken('wall'), javascript: perToken('javascript') };
+    throw new Error(
+      `${2 * tokens} tokens take no longer than ${tokens}: too short to measure beside other programs`,
+    );
   } finally {
     for (const session of sessions) session.dispose();
   }
