@@ -9,10 +9,18 @@ export async function normalised(backend: Backend, x: readonly number[]): Promis
   return Array.from(await step.read(backend.l2Normalise(row)), Number);
 }
 
-/** failure: the message of a launch that fails. memory: where there is too little. */
+interface Faults {
+  /** The message of a launch that fails. */
+  readonly failure: RegExp;
+  /** Where there is too little memory. */
+  readonly memory: RegExp;
+  /** What another backend of the device says after a failed launch; undefined: it works on. */
+  readonly other?: RegExp;
+}
+
 export function failureTests(
   createBackend: () => Promise<Backend>,
-  { failure, memory }: { readonly failure: RegExp; readonly memory: RegExp },
+  { failure, memory, other }: Faults,
 ): void {
   test('a failed launch rejects, the backend stays failed, a new one works', async () => {
     using backend = await createBackend();
@@ -39,7 +47,14 @@ export function failureTests(
     await withSettings({ QUERN_EMULATED_FAILS: 'l2_normalise' }, async () => {
       await expect(normalised(first, [1, 0])).rejects.toMatchObject({ code: 'DEVICE_FAILED' });
     });
-    expect(await normalised(second, [1, 0])).toEqual([1, 0]);
+    const next = normalised(second, [1, 0]);
+    if (!other) return expect(await next).toEqual([1, 0]);
+    await expect(next).rejects.toMatchObject({
+      code: 'DEVICE_FAILED',
+      message: expect.stringMatching(other),
+    });
+    using third = await createBackend();
+    expect(await normalised(third, [1, 0])).toEqual([1, 0]);
   });
 
   test('memory that another process has taken', async () => {

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "cuda/gpu-facts.h"
-#include "cuda/kernels-image.h"
 #include "quern/failure.h"
 
 namespace quern::cuda {
@@ -33,29 +32,20 @@ CudaGpu::CudaGpu(const Driver& driver, int index)
       wait_limit_(wait_limit()), takes_graphs_(!is_off("QUERN_CUDA_GRAPHS")) {
   if (!facts_.unusable.empty()) throw Failure(Code::unsupported, facts_.unusable);
   launches_depend_ = facts_.major >= 9 && driver_.has_dependent_launches() && !is_off("QUERN_CUDA_DEPENDENT");
-  driver_.need(driver_.context_create(&context_, context_blocks, facts_.device), "making a context");
-  try {
-    load_kernels();
-  } catch (...) {
-    driver_.context_destroy(context_);
-    throw;
-  }
-  Context made = nullptr; // making a context has put it on this thread, which may have another one of somebody else
-  driver_.context_pop(&made);
+  shared_ = SharedContext::of(driver_, facts_.device);
+  const Inside inside(*this);
+  driver_.need(driver_.stream_create(&stream_, stream_non_blocking), "making a stream");
+  driver_.need(driver_.stream_create(&clearing_, stream_non_blocking), "making a stream");
 }
 
-void CudaGpu::load_kernels() {
-  enter();
-  need(driver_.stream_create(&stream_, stream_non_blocking), "making a stream");
-  need(driver_.stream_create(&clearing_, stream_non_blocking), "making a stream");
-  const Result loaded = driver_.module_load(&module_, kernels_image);
-  if (loaded != 0 && !kernels_image) fail(Code::unsupported, "this addon was built without nvcc: it has no kernels for GPUs");
-  need(loaded, "loading the kernels");
-}
-
-// The context ends with all that it has. That of a device that hangs stays: the driver's function would wait for it.
+// What is its own ends, the context with its last backend.
 CudaGpu::~CudaGpu() {
-  if (may_free()) driver_.context_destroy(context_);
+  if (!may_free()) return;
+  free_released();
+  const Inside inside(*this);
+  for (const Event event : events_) driver_.event_destroy(event);
+  driver_.stream_destroy(stream_);
+  driver_.stream_destroy(clearing_);
 }
 
 void CudaGpu::enter() const {
@@ -68,7 +58,7 @@ void CudaGpu::enter() const {
          "%s has failed before (%s): dispose the backend or model and make a new one; if that fails too, start a new process",
          label_.c_str(), failure_.c_str());
   }
-  need(driver_.context_set(context_), "entering the device's context");
+  need(driver_.context_set(shared_->context), "entering the device's context");
 }
 
 void CudaGpu::enter_queue() {
@@ -101,6 +91,7 @@ void CudaGpu::fail_for_ever(const std::string& message) const {
     const std::lock_guard lock(mutex_);
     if (failure_.empty()) failure_ = message, failed_ = true;
   }
+  shared_->fail();
   throw Failure(Code::device_failed,
                 message + "; this backend stays failed: start a new process; if that fails too, nvidia-smi and the kernel's log (Xid) say why");
 }

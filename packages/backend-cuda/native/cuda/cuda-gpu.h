@@ -1,4 +1,4 @@
-// A GPU of NVIDIA, through the driver API. It has a context of its own, which a failure ends. A new backend in the same process may work;
+// A GPU of NVIDIA, through the driver API. A failure ends its context (shared-context.h). A new backend in the same process may work;
 // after a fault of the device the driver may refuse all further work of the process. Every wait has an end: a device that hangs is a
 // failure, too, and what it may still use is never freed.
 #pragma once
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cuda/estimated-rates.h"
+#include "cuda/shared-context.h"
 #include "gpu/gpu.h"
 
 namespace quern::cuda {
@@ -78,7 +79,6 @@ class CudaGpu : public gpu::Gpu {
   // Launches up to this number have ended.
   void have_ended(uint64_t launches);
   uint64_t launches() const { return ended_ + launched_.size(); }
-  void load_kernels();
   struct Hash : std::hash<std::string_view> {  // finds names without making strings
     using is_transparent = void;
   };
@@ -94,7 +94,7 @@ class CudaGpu : public gpu::Gpu {
   // The context in this thread for a while: freeing happens in any thread, which may have another one of somebody else.
   class Inside {
    public:
-    explicit Inside(const CudaGpu& gpu) : driver_(gpu.driver_) { driver_.context_push(gpu.context_); }
+    explicit Inside(const CudaGpu& gpu) : driver_(gpu.driver_) { driver_.context_push(gpu.shared_->context); }
     ~Inside() {
       Context left = nullptr;
       driver_.context_pop(&left);
@@ -109,8 +109,7 @@ class CudaGpu : public gpu::Gpu {
   const Driver& driver_;
   const GpuFacts facts_;
   const std::string label_;
-  Context context_ = nullptr;
-  Module module_ = nullptr;
+  std::shared_ptr<SharedContext> shared_;
   Stream stream_ = nullptr, clearing_ = nullptr;
   const pid_t process_;
   const double wait_limit_;  // seconds

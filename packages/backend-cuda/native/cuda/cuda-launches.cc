@@ -10,7 +10,7 @@ const CudaGpu::NamedKernel& CudaGpu::kernel(const char* name, int shared_bytes) 
   const auto found = kernels_.find(std::string_view(name));
   if (found != kernels_.end()) return *found;
   Kernel kernel;
-  need(driver_.module_function(&kernel.function, module_, name), name);
+  need(driver_.module_function(&kernel.function, shared_->module, name), name);
   if (shared_bytes > 0) need(driver_.function_set(kernel.function, max_dynamic_shared_bytes, shared_bytes), name);
   size_t offset = 0;
   if (driver_.parameter_info) need(driver_.parameter_info(kernel.function, 0, &offset, &kernel.args_bytes), name);

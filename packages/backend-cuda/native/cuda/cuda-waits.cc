@@ -35,6 +35,7 @@ void CudaGpu::wait_for(const std::function<Result()>& query, const std::function
   const auto ended = [&] { return (result = query()) != not_ready; };
   if (!spin(ended) && !sleep_until(ended, wait_limit_)) {
     hangs_ = true;
+    shared_->keep();
     fail_for_ever(text("%s did not end on %s within %g seconds (QUERN_CUDA_WAIT)", what().c_str(), label_.c_str(), wait_limit_));
   }
   if (result != 0) need(result, what().c_str());

@@ -57,6 +57,7 @@ using LaunchConfig = LaunchConfigOf<Stream>;
   function(copy_to_host, "cuMemcpyDtoHAsync_v2", (void* to, Address from, size_t bytes, Stream stream))              \
   function(fill, "cuMemsetD8Async", (Address to, unsigned char value, size_t bytes, Stream stream))                  \
   function(stream_create, "cuStreamCreate", (Stream * stream, unsigned flags))                                       \
+  function(stream_destroy, "cuStreamDestroy_v2", (Stream stream))                                                    \
   function(stream_query, "cuStreamQuery", (Stream stream))                                                           \
   function(capture_begin, "cuStreamBeginCapture_v2", (Stream stream, int mode))                                      \
   function(capture_end, "cuStreamEndCapture", (Stream stream, Graph * graph))                                        \

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "emulated/cuda/driver-context.h"
@@ -102,6 +103,15 @@ EXPORT cuStreamCreate(void** stream, unsigned) {
   if (!current) return invalid_context;
   current->streams.push_back(std::make_unique<Stream>());
   return *stream = current->streams.back().get(), success;
+}
+EXPORT cuStreamDestroy_v2(void* of) {
+  if (!current) return invalid_context;
+  auto& streams = current->streams;
+  const auto found = std::ranges::find(streams, of, [](const auto& one) -> void* { return one.get(); });
+  if (found == streams.end()) return invalid_handle;
+  need_end(**found);
+  streams.erase(found);
+  return success;
 }
 EXPORT cuStreamQuery(void* of) {
   Stream& stream = *static_cast<Stream*>(of);
