@@ -351,7 +351,7 @@ test('replays have the bits of the first run', async () => {
   const y = backend.linear(backend.rmsNorm(sum, norm, { eps }), w);
   step.keep(y);
   using graph = await backend.graph!.capture(step);
-  const values = [];
+  const values: number[][] = [];
   const launches = await launchesOf(async () => {
     for (let i = 0; i < 3; i++) {
       await graph.replay();

@@ -50,7 +50,7 @@ async function launchesOfLayers(rows: number, layers: number): Promise<number> {
   const record = (step: Step): Tensor => {
     const batch = inputBatch(step, cache.describe(entries));
     const rotated = (x: Tensor, H: number) =>
-      backend.rope(backend.view(x, [rows, H, headDim]), batch.positions, { theta: 1e4, layout: 'half' });
+      backend.rope(backend.view(x, [rows, H, headDim]), batch.positions, { theta: 1e4, layout: 'halves' });
     let x = step.input(uniform(rows * D, 3), [rows, D]);
     for (let i = 0; i < layers; i++) {
       const of = norm(x);
