@@ -143,6 +143,11 @@ describe('hostile sources are refused with the numbers', () => {
       '10000 alternatives here; the bound is 2000',
     ],
     [
+      'multipleOf',
+      { schema: { type: 'number', allOf: range(500).map((i) => ({ multipleOf: i + 2 })) } },
+      '500 different values of multipleOf at one place; the bound is 100: give their least common multiple',
+    ],
+    [
       'prefixItems',
       { schema: { prefixItems: range(100_000).map(() => true) } },
       '100000 schemas; at most 10000',

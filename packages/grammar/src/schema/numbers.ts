@@ -18,6 +18,7 @@ export interface NumberLimits {
   readonly excluded: readonly ExactNumber[];
 }
 
+const MAX_MULTIPLES = 100;
 const PART = 32; // conditions: a fraction of a millisecond
 
 /** Larger ones have too many derivatives between bounds: texts could reach a place where no token may follow. */
@@ -54,7 +55,9 @@ export class Numbers {
   /** In parts. */
   *within(limits: NumberLimits): Work<Regex> {
     const { regexes } = this;
-    const { isInteger, multiples, excluded } = limits;
+    const { isInteger, excluded } = limits;
+    const multiples = [...new Set(limits.multiples)];
+    needFew(multiples.length);
     const least = tightest(limits.least, 1);
     const most = tightest(limits.most, -1);
     const isLimited = least.length + most.length + multiples.length + excluded.length > 0;
@@ -214,6 +217,16 @@ export class Numbers {
     const minus = [this.minus, regexes.optional(this.minus), EMPTY][sign(value) + 1]!;
     return regexes.sequence([minus, regexes.text(whole), tail]);
   }
+}
+
+/** @throws GrammarError TOO_COMPLEX */
+function needFew(multiples: number): void {
+  if (multiples > MAX_MULTIPLES)
+    throw new GrammarError(
+      'TOO_COMPLEX',
+      '',
+      `${multiples} different values of multipleOf at one place; the bound is ${MAX_MULTIPLES}: give their least common multiple`,
+    );
 }
 
 /** Of lower bounds (`side` 1) or upper ones (-1) the one that the others follow from; none of none. */
