@@ -7,6 +7,9 @@ import { root, run } from './setup.mjs';
 /** Modules of finished suites stay in a worker's memory: near its limit, collecting garbage takes longer than the tests. */
 const workers = ['--maxWorkers=2', '--workerIdleMemoryLimit=800MB'];
 
+/** Workers inherit them. Larger semi-spaces: fewer collections; 1 to 12 % less processor time (docs/performance.md). */
+const nodeFlags = ['--experimental-vm-modules', '--no-warnings', '--max-semi-space-size=64'];
+
 const path = ({ name }) => relative(root, name);
 const hasFailed = ({ status }) => status === 'failed';
 /** A suite and the messages of its tests that failed. */
@@ -17,8 +20,7 @@ function once(args, env) {
   const folder = mkdtempSync(join(tmpdir(), 'quern-test-'));
   const outputFile = join(folder, 'results.json');
   const jest = ['node_modules/jest/bin/jest.js', '--json', `--outputFile=${outputFile}`];
-  const node = ['--experimental-vm-modules', '--no-warnings'];
-  const { status } = run(process.execPath, [...node, ...jest, ...args], { mayFail: true, env });
+  const { status } = run(process.execPath, [...nodeFlags, ...jest, ...args], { mayFail: true, env });
   const results = existsSync(outputFile) ? JSON.parse(readFileSync(outputFile)) : undefined;
   rmSync(folder, { recursive: true });
   return { status, results };
