@@ -330,7 +330,7 @@ async function checkDiscovery(origin) {
   });
 }
 
-/** @quern/hub is optional: without it names are refused with the command that adds it, in both module systems. */
+/** @quern/hub is optional: without it names are refused with the command that adds it, in both module systems and in a bundle. */
 async function checkWithoutHub(origin) {
   const folder = join(work, 'without-hub');
   mkdirSync(folder);
@@ -347,7 +347,21 @@ async function checkWithoutHub(origin) {
     const outputs = [];
     for (const file of ['esm.mjs', 'commonjs.cjs'])
       outputs.push((await run(process.execPath, [file], { cwd: folder })).stdout);
-    return outputs.flatMap((stdout) => expectText(stdout, /^HUB_NOT_FOUND .*npm install @quern\/hub/));
+    const outfile = join(folder, 'bundle.mjs');
+    const bundling = {
+      bundle: true,
+      platform: 'node',
+      format: 'esm',
+      minify: true,
+      logLevel: 'silent',
+      nodePaths: [],
+    };
+    const { warnings } = await build({ ...bundling, entryPoints: [join(folder, 'esm.mjs')], outfile });
+    outputs.push((await run(process.execPath, [outfile], { cwd: folder })).stdout);
+    return [
+      ...warnings.map(({ text }) => text),
+      ...outputs.flatMap((stdout) => expectText(stdout, /^HUB_NOT_FOUND .*npm install @quern\/hub/)),
+    ];
   });
 }
 

@@ -13,10 +13,15 @@ export interface Obtaining {
   readonly onNotice?: NoticeListener;
 }
 
-/** An optional package. Bundlers leave the import to the running program, which may have no such package. */
-async function importHub(): Promise<typeof Hub> {
-  if (here.endsWith('.cjs')) return module.createRequire(here)('@quern/hub') as typeof Hub;
-  return import(/* webpackIgnore: true */ /* @vite-ignore */ '@quern/hub');
+const hubPackage = '@quern/hub';
+
+/**
+ * An optional package. The name is an argument: bundlers resolve a literal one, and fail where the package is not
+ * installed. The CommonJS build requires it, as `importModule` does.
+ */
+async function importOptional(name: string): Promise<unknown> {
+  if (here.endsWith('.cjs')) return module.createRequire(here)(name);
+  return import(/* webpackIgnore: true */ /* @vite-ignore */ name);
 }
 
 /**
@@ -26,7 +31,7 @@ async function importHub(): Promise<typeof Hub> {
  */
 export async function obtainModel(id: string, options: Obtaining): Promise<string | undefined> {
   if (!id.includes(':') || existsSync(id)) return undefined;
-  const hub = await importHub().catch((cause: unknown) => cause);
+  const hub = await importOptional(hubPackage).catch((cause: unknown) => cause);
   if (!isHub(hub)) {
     if (id.startsWith('hf:')) throw hubNotFound(id, hub);
     return undefined;

@@ -350,7 +350,7 @@ describe('messages', () => {
     [
       'loadModel',
       [process.env.QUERN_NO_SUCH_MODEL],
-      '[loadModel] the model is undefined; it must be a path, a file: URL, or the name of an installed model package. Was a variable not set, one of the environment perhaps? (BAD_ARGUMENT)',
+      '[loadModel] the model is undefined; it must be a path, a file: URL, the name of an installed model package, or a name of the Hugging Face Hub. Was a variable not set, one of the environment perhaps? (BAD_ARGUMENT)',
     ],
     [
       'loadModel',
