@@ -36,6 +36,10 @@ test('a name shows as it is written', () => {
 const hostile = [
   '',
   'hf:',
+  'demo',
+  '__proto__:x',
+  './model.gguf',
+  'C:\\model.gguf',
   'hf:a',
   'hf:/b',
   'hf:a/',
@@ -96,9 +100,14 @@ test('an unknown short name: all short names, and the grammar', async () => {
     code: 'UNKNOWN_NAME',
     message: expect.stringMatching(/no file and no short name "qwen3:99b".*qwen3:0\.6b, .*hf:owner\/name/),
   });
-  for (const text of ['constructor:name', '__proto__:x', 'qwen3:__proto__', 'qwen3:toString'])
+  for (const text of ['constructor:name', 'tostring:x', 'qwen3:__proto__', 'qwen3:toString'])
     expect(() => parseName(text)).toThrow(expect.objectContaining({ code: 'UNKNOWN_NAME' }));
   expect(test1.hub.seen).toEqual([]);
+});
+
+test('a repository may be called like a device of Windows: its folder is not', () => {
+  const layout = layoutOf('/cache', parseName('hf:con/aux').repository);
+  expect(layout.folder).toBe(join('/cache', 'models--con--aux'));
 });
 
 test('paths are no names', () => {

@@ -7,8 +7,8 @@ import { proxyHeaders } from './proxy.js';
 type Created = (error: Error | null, stream: Duplex) => void;
 
 /**
- * An agent whose TLS connections go through a proxy, by CONNECT (RFC 9110, 9.3.6). Node has this built in from 24.5
- * on; this one also works in Node 20.
+ * An agent whose TLS connections go through a proxy, by CONNECT (RFC 9110, 9.3.6). Node 20 has no
+ * support for proxies.
  */
 export class TunnelAgent extends https.Agent {
   constructor(

@@ -40,8 +40,8 @@ export function parseName(text: string): HubName {
 
 function parseShort(text: string): HubName {
   const [, family, tag, quantisation] = shortForm.exec(text) ?? [];
-  const repository =
-    family === undefined ? undefined : repositoryOf(family.toLowerCase(), tag!.toLowerCase());
+  if (family === undefined) throw refuse(text, `it is no short name as ${allShortNames[0]}`);
+  const repository = repositoryOf(family.toLowerCase(), tag!.toLowerCase());
   if (repository === undefined)
     throw new HubError(
       'UNKNOWN_NAME',
