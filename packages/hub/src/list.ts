@@ -27,7 +27,7 @@ export interface CachedModel {
   readonly path: string;
 }
 
-/** The whole models in the cache, also those of other tools. No request. @throws HubError BAD_OPTION, CACHE_FAILED */
+/** The whole GGUF and safetensors models in the cache, also those of other tools. No request. @throws HubError BAD_OPTION, CACHE_FAILED */
 export async function list(options: CacheOptions = {}): Promise<CachedModel[]> {
   assertHubOptions('list', options);
   const { cacheDir } = settingsOf(options);

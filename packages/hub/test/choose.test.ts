@@ -116,6 +116,13 @@ test('safetensors with configuration and tokenizer, never pytorch', () => {
   expect([...choice.paths].sort()).toEqual([...wanted].sort());
 });
 
+test('a file of whisper.cpp, by its path alone', () => {
+  const paths = ['ggml-tiny.bin', 'ggml-base.bin', 'README.md'];
+  const choice = choose(paths, 'hf:o/n:ggml-tiny.bin');
+  expect(choice).toEqual({ kind: 'whisper', main: 'ggml-tiny.bin', paths: ['ggml-tiny.bin'] });
+  expect(fault(paths).code).toBe('NO_MODEL');
+});
+
 test('nothing to load: what is there', () => {
   expect(fault(['pytorch_model.bin', 'config.json', 'README.md'])).toMatchObject({
     code: 'NO_MODEL',
