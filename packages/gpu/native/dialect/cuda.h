@@ -18,6 +18,12 @@
   KERNEL_WITH(__launch_bounds__(threads, blocks), name, Args, quern::gpu::previous_launches_done())
 #define KERNEL_AHEAD(name, Args) KERNEL_WITH(, name, Args, )
 #define KERNEL_AHEAD_OF(name, Args, threads, blocks) KERNEL_WITH(__launch_bounds__(threads, blocks), name, Args, )
+// Blocks for KERNEL_AHEAD_OF that have room on a processor since compute capability 9.0: the compiler needs more registers for others.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+#define ROOM_FOR(blocks) ((blocks) - 1)
+#else
+#define ROOM_FOR(blocks) (blocks)
+#endif
 #define FUNCTION __device__ inline
 #define CONSTANT constexpr // at the level of a file
 #define ARGUMENTS          // before a reference to the argument of a kernel

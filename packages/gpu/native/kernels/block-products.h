@@ -217,13 +217,13 @@ struct FewBlocks {
     bits = Format::LOW + Format::HIGH,
     gated_1 = bits >= 3 && bits <= 5 ? 7 : 6,
     linear_1 = Format::INTEGERS ? gated_1 : 6,
-    gated_2 = 5,
+    gated_2 = Format::MINS && bits == 5 ? 4 : 5,
     linear_2 = 5
   };
 };
 
-#define BLOCKS_FEW_1(kind, Format, name, Args) KERNEL_AHEAD_OF(name, Args, 128, FewBlocks<Format>::kind##_1)
-#define BLOCKS_FEW_2(kind, Format, name, Args) KERNEL_AHEAD_OF(name, Args, 128, FewBlocks<Format>::kind##_2)
+#define BLOCKS_FEW_1(kind, Format, name, Args) KERNEL_AHEAD_OF(name, Args, 128, ROOM_FOR(FewBlocks<Format>::kind##_1))
+#define BLOCKS_FEW_2(kind, Format, name, Args) KERNEL_AHEAD_OF(name, Args, 128, ROOM_FOR(FewBlocks<Format>::kind##_2))
 #define BLOCKS_FEW_4(kind, Format, name, Args) KERNEL_AHEAD(name, Args)
 #define BLOCKS_FEW_8(kind, Format, name, Args) KERNEL_AHEAD(name, Args)
 #define BLOCKS_FEW_ROWS(Format, name, rows)                                          \

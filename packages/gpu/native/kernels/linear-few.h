@@ -157,7 +157,7 @@ struct GatedBlocks {
   enum { of_1 = sizeof(typename Format::Stored) == 4 ? 8 : 9 };
 };
 
-#define GATED_FEW_1(Format, name, Args) KERNEL_AHEAD_OF(name, Args, 128, GatedBlocks<Format>::of_1)
+#define GATED_FEW_1(Format, name, Args) KERNEL_AHEAD_OF(name, Args, 128, ROOM_FOR(GatedBlocks<Format>::of_1))
 #define GATED_FEW_2(Format, name, Args) KERNEL_AHEAD(name, Args)
 #define GATED_FEW_4(Format, name, Args) KERNEL_AHEAD(name, Args)
 #define GATED_FEW_8(Format, name, Args) KERNEL_AHEAD(name, Args)

@@ -15,7 +15,8 @@ struct NormFragments {
   Global<float> sum;            // [rows, width]
   Global<float> y;              // [rows, width], or null: for products that take no such fragments
   Global<unsigned> to;          // as in RowFragments
-  int count, rows, width, steps, tiles, eights;
+  int count, rows, width, steps, tiles;
+  int shift;                    // eights = 1 << shift
   float eps;
 };
 
@@ -44,9 +45,9 @@ FUNCTION RowFours fours_of_sum(ARGUMENTS const NormFragments& args, int64_t row,
 }
 
 // Where the four values of a row from k on begin, in words; the third and fourth are two words further.
-FUNCTION int64_t word_of_four(int tiles, int eights, int row, int k) {
-  const int of_chunk = eights * 32, inside = k % of_chunk, step = k / of_chunk * eights + inside % (eights * 8) / 8;
-  const int lane_of_row = inside / (eights * 8), product = inside % 8 / 4;
+FUNCTION int64_t word_of_four(int tiles, int shift, int row, int k) {
+  const int inside = k & ((32 << shift) - 1), of_lane = inside & ((8 << shift) - 1);
+  const int step = (k >> (5 + shift) << shift) + (of_lane >> 3), lane_of_row = inside >> (3 + shift), product = k >> 2 & 1;
   const int64_t uint4 = ((int64_t(step) * tiles + row / 16) * 2 + product) * WARP + row % 8 * 4 + lane_of_row;
   return uint4 * 4 + row % 16 / 8;
 }
@@ -56,7 +57,7 @@ FUNCTION void put_fragments(ARGUMENTS const NormFragments& args, RowFours held, 
   UNROLL for (int four = 0; four < ROW_FOURS; four++) {
     const int i = 4 * four, k = row_place(first, i);
     if (k >= args.steps * 32) continue;
-    const Global<unsigned> to = args.to + word_of_four(args.tiles, args.eights, row, k);
+    const Global<unsigned> to = args.to + word_of_four(args.tiles, args.shift, row, k);
     to[0] = bf16_pair(held.values[i], held.values[i + 1]);
     to[2] = bf16_pair(held.values[i + 2], held.values[i + 3]);
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "kernels/cuda/norm-fragments.h"
 
@@ -175,7 +176,7 @@ FoldedX launch_row_norm(const OpCall& op, const Product& product, const SummedNo
   op.launch("norm_fragments", choice.tiles * 16, std::min(NORM_THREADS, threads_of_sum(norm.width)),
             NormFragments{sums.to ? sums.to : product.y, sums.to ? product.bias : nullptr, norm.residual, norm.w, norm.sum,
                           needs_y ? norm.y : nullptr, to, op.small(choice.parts), op.small(norm.rows), op.small(norm.width),
-                          op.small(steps), op.small(choice.tiles), steps_of_chunk, norm.eps});
+                          op.small(steps), op.small(choice.tiles), std::countr_zero(unsigned(steps_of_chunk)), norm.eps});
   FoldedX x = {};
   x.rows.fragments = to, x.rows.eights = steps_of_chunk;
   return x;
