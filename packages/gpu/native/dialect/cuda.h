@@ -18,8 +18,8 @@
   KERNEL_WITH(__launch_bounds__(threads, blocks), name, Args, quern::gpu::previous_launches_done())
 #define KERNEL_AHEAD(name, Args) KERNEL_WITH(, name, Args, )
 #define KERNEL_AHEAD_OF(name, Args, threads, blocks) KERNEL_WITH(__launch_bounds__(threads, blocks), name, Args, )
-// Blocks for KERNEL_AHEAD_OF that have room on a processor since compute capability 9.0: the compiler needs more registers for others.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+// Blocks for KERNEL_AHEAD_OF that have room on a processor of compute capability 9.0: the compiler needs more registers for others.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 900
 #define ROOM_FOR(blocks) ((blocks) - 1)
 #else
 #define ROOM_FOR(blocks) (blocks)
