@@ -166,7 +166,7 @@ const story = async () =>
     const { prompt, texts } = await generate(cpu);
     const [want] = texts;
     const divergences = [];
-    for (const got of (await withDevice(true, generate)).texts)
+    for (const got of (await withDevice(true, generate, { precision: 'exact' })).texts)
       divergences.push(await divergence(cpu, prompt, want, got));
     const same = divergences.map((one) => one?.at ?? storyTokens);
     const differences = [...new Set(divergences.filter(Boolean).map(divergenceText))];

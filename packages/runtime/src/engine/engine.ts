@@ -90,10 +90,11 @@ export class Engine {
     };
     this.room = new Room(cache, copies && { options: copies, turns });
     const { maxQueue = Number.POSITIVE_INFINITY } = options;
+    const rows = batchRows(prefillChunk);
     this.scheduler = new Scheduler({
       steps: this.steps,
       room: this.room,
-      sequences: batchInvariant ? Math.min(batchRows, this.exactRows) : batchRows,
+      sequences: batchInvariant ? Math.min(rows, this.exactRows) : rows,
       prefillChunk,
       alone: batchInvariant,
       plansInFlight: this.plansInFlight,

@@ -1,8 +1,9 @@
 import { StepCache } from '@quern/core';
+import { batchRows } from './batch-rows.js';
 import type { ForwardArrays } from './forward-arrays.js';
 
-/** Most captured steps of decoding and drafts, and most rows of these steps together. */
-const limits = { steps: 40, rows: 264 } as const;
+/** Most captured steps of decoding and drafts, and most rows of these steps together: of four of the largest, and of small ones. */
+const decodingLimits = (prefillChunk: number) => ({ steps: 40, rows: 4 * batchRows(prefillChunk) + 8 });
 
 /** Most captured steps with rows of prompts. Their rows together: at most a chunk, the size that the planner counts. */
 const promptSteps = 16;
@@ -12,11 +13,12 @@ const mixedLimits = { steps: 32, rows: 1024 } as const;
 
 /** Captured steps of a model by their shapes. */
 export class StepSet {
-  readonly decoding = new StepCache<ForwardArrays>(limits);
+  readonly decoding: StepCache<ForwardArrays>;
   readonly prompts: StepCache<ForwardArrays>;
   readonly mixed = new StepCache<ForwardArrays>(mixedLimits);
 
   constructor(prefillChunk: number) {
+    this.decoding = new StepCache(decodingLimits(prefillChunk));
     this.prompts = new StepCache({ steps: promptSteps, rows: prefillChunk });
   }
 

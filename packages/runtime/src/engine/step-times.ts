@@ -1,17 +1,23 @@
 /** Numbers of rows of captured steps above `exactSizes`; a step with another number has idle rows. */
 const stride = 8;
+/** The same above `largeSizes`. */
+const largeStride = 32;
 /** Up to this many rows, and above `largestSize`, steps have no idle rows. */
 const exactSizes = 16;
-const largestSize = 64;
+const largeSizes = 64;
+const largestSize = 256;
 
 /** The number of rows that a step of `rows` rows computes, idle rows included. */
-export const sizeOf = (rows: number): number =>
-  rows <= exactSizes || rows > largestSize ? rows : Math.ceil(rows / stride) * stride;
+export function sizeOf(rows: number): number {
+  if (rows <= exactSizes || rows > largestSize) return rows;
+  const multiple = rows <= largeSizes ? stride : largeStride;
+  return Math.ceil(rows / multiple) * multiple;
+}
 
-/** Key of a time: above `largestSize` the sizes are powers of 2 and their middles. */
+/** Key of a time: above `largeSizes` the sizes are powers of 2 and their middles. */
 function classOf(rows: number): number {
   const size = sizeOf(rows);
-  if (size <= largestSize) return size;
+  if (size <= largeSizes) return size;
   const power = 2 ** Math.floor(Math.log2(size));
   return size < 1.5 * power ? power : 1.5 * power;
 }

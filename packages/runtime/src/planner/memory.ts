@@ -14,7 +14,7 @@ export function activationBytes(
 ): number {
   const { width, heads, kvHeads, headDim, vocabulary } = config;
   const perRow = 6 * width + 2 * (heads + 2 * kvHeads) * headDim + innerFloats(config);
-  const logits = 4 * Math.min(decoding, batchRows) * vocabulary;
+  const logits = 4 * Math.min(decoding, batchRows(rows)) * vocabulary;
   return 4 * rows * perRow + logits + (decoding === 0 ? 0 : samplingBytes({ config }));
 }
 

@@ -67,7 +67,7 @@ async function recordSteps(
 ): Promise<StepBytes> {
   const model = await loadLanguageModel(file, rehearsal);
   const { layers, kvHeads, headDim } = file.config;
-  const rows = Math.min(sequences, batchRows);
+  const rows = Math.min(sequences, batchRows(prefillChunk));
   const cache = contiguousKvCache(rehearsal, {
     ...{ layers, kvHeads, headDim, dtype: 'f16', context: prefillChunk, sequences: rows },
   });

@@ -1,0 +1,25 @@
+import { batchRows } from '../../src/engine/batch-rows.js';
+import { sizeOf } from '../../src/engine/step-times.js';
+
+test.each([
+  [64, 64],
+  [512, 64],
+  [1024, 128],
+  [2048, 256],
+  [8192, 256],
+])('with chunks of %i tokens, %i sequences decode in a step', (prefillChunk, rows) => {
+  expect(batchRows(prefillChunk)).toBe(rows);
+});
+
+test.each([
+  [1, 1],
+  [16, 16],
+  [17, 24],
+  [64, 64],
+  [65, 96],
+  [225, 256],
+  [256, 256],
+  [257, 257],
+])('a step of %i rows computes %i', (rows, size) => {
+  expect(sizeOf(rows)).toBe(size);
+});
