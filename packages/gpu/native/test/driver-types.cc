@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <algorithm>
 #include <chrono>
 #include <type_traits>
 
@@ -94,6 +95,7 @@ DECLARED(cuMemcpyHtoDAsync_v2)
 DECLARED(cuMemcpyDtoHAsync_v2)
 DECLARED(cuMemsetD8Async)
 DECLARED(cuStreamCreate)
+DECLARED(cuStreamDestroy_v2)
 DECLARED(cuStreamQuery)
 DECLARED(cuStreamSynchronize)
 DECLARED(cuStreamBeginCapture_v2)
