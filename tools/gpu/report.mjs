@@ -1,4 +1,4 @@
-// Writes results of tools/gpu/run.sh into docs/cuda.md.
+// Writes results of tools/gpu/run.sh into docs/cuda-figures.md.
 //   node tools/gpu/report.mjs [--print] gpu-results/results.tar        or several tars, or results-*.json
 // Results of the emulated GPU and of --small runs are refused: they are not figures. --print: to the output alone, dry runs too.
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { replaceMarked } from './marked.mjs';
 
-const page = join(fileURLToPath(new URL('../../', import.meta.url)), 'docs/cuda.md');
+const page = join(fileURLToPath(new URL('../../', import.meta.url)), 'docs/cuda-figures.md');
 
 /** Of the project's aims: [model, work, at least, aim], shares of a ceiling or tokens per second. */
 const aims = [
@@ -279,7 +279,7 @@ const isDryRun = results.some(({ small, machine }) => small || machine?.emulated
 const isMeasured = results.some(({ machine }) => machine);
 if (!isMeasured || (isDryRun && !flags.print)) {
   console.error(
-    'these are results of a dry run, or of no device: docs/cuda.md has figures of hardware alone',
+    'these are results of a dry run, or of no device: docs/cuda-figures.md has figures of hardware alone',
   );
   if (flags.print) console.log(problemsOf(results).join('\n\n'));
   process.exit(1);
@@ -288,5 +288,5 @@ const figures = [...groups(results).values()].map(sectionOf).join('\n\n');
 if (flags.print) console.log(figures);
 else {
   writeFileSync(page, replaceMarked(readFileSync(page, 'utf8'), 'figures', figures));
-  console.log('docs/cuda.md has the figures');
+  console.log('docs/cuda-figures.md has the figures');
 }
