@@ -16,10 +16,9 @@ export function sizeOf(rows: number): number {
 
 /** Key of a time: above `largeSizes` the sizes are powers of 2 and their middles. */
 function classOf(rows: number): number {
-  const size = sizeOf(rows);
-  if (size <= largeSizes) return size;
-  const power = 2 ** Math.floor(Math.log2(size));
-  return size < 1.5 * power ? power : 1.5 * power;
+  if (rows <= largeSizes) return sizeOf(rows);
+  const power = 2 ** Math.floor(Math.log2(rows));
+  return rows < 1.5 * power ? power : 1.5 * power;
 }
 
 /** Slower steps change a time by this part: one slow step is an accident. */

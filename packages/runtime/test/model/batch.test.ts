@@ -19,18 +19,26 @@ function watchedBackend() {
   const steps: number[] = [];
   const graphs: CapturedGraph[] = [];
   const watch = { steps, graphs, duringStep: (_rows: number): void => {} };
+  let embedded = { rows: 0, vocabulary: 0 };
+  /** The product that gives logits; a decode step has them of all its rows. */
+  const watchHead = async (rows: number, vocabulary: number) => {
+    if (vocabulary !== embedded.vocabulary) return;
+    await nextTurn(); // like a real device
+    if (rows !== embedded.rows) return;
+    steps.push(rows);
+    watch.duringStep(rows);
+  };
   const backend = defineBackend({
     ...driver,
     kernels: {
       ...driver.kernels,
-      async gatherRows(operands, attributes, outputs) {
-        await nextTurn(); // like a real device
-        const [rows, taken] = [operands.x!.shape[0]!, operands.rows!.shape[0]!];
-        if (rows === taken) {
-          steps.push(rows);
-          watch.duringStep(rows);
-        }
-        return driver.kernels.gatherRows(operands, attributes, outputs);
+      embed(operands, attributes, outputs) {
+        embedded = { rows: operands.ids!.shape[0]!, vocabulary: operands.table!.shape[0]! };
+        return driver.kernels.embed(operands, attributes, outputs);
+      },
+      async linear(operands, attributes, outputs) {
+        await watchHead(operands.x!.shape[0]!, operands.w!.shape[0]!);
+        return driver.kernels.linear(operands, attributes, outputs);
       },
     },
   });
