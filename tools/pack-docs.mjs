@@ -23,10 +23,22 @@ function reachablePages(from, found = new Set()) {
   return found;
 }
 
+const within = (path, parts) => parts.some((part) => path === part || path.startsWith(`${part}/`));
+
+/** The files of the package by its list: paths, and those left out. */
+function shippedFiles() {
+  const { files } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  const isLeftOut = (name) => name.startsWith('!');
+  return {
+    paths: files.filter((name) => !isLeftOut(name)).map((name) => join(folder, name)),
+    leftOut: files.filter(isLeftOut).map((name) => join(folder, name.slice(1))),
+  };
+}
+
 /** The place of a repository file in the package; undefined: not included. */
-function placeOf(path, pages, shipped) {
+function placeOf(path, pages, { paths, leftOut }) {
   if (pages.has(path)) return join(folder, 'docs', relative(docs, path));
-  return shipped.some((part) => path === part || path.startsWith(`${part}/`)) ? path : undefined;
+  return within(path, paths) && !within(path, leftOut) ? path : undefined;
 }
 
 /** A page's text with links rewritten from the place `from` in the repository to the place `to` in the package. */
@@ -40,8 +52,7 @@ function rewritten(from, to, pages, shipped) {
 }
 
 function pack() {
-  const { files } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
-  const shipped = files.map((name) => join(folder, name));
+  const shipped = shippedFiles();
   const pages = reachablePages(readme);
   const text = rewritten(readme, readme, pages, shipped);
   renameSync(readme, original);

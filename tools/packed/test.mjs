@@ -13,7 +13,7 @@ import {
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { buildEmulated } from '../../packages/backend-cuda/test/build-emulated.mjs';
 import { buildEmulated as buildEmulatedMetal } from '../../packages/backend-metal/test/build-emulated.mjs';
@@ -204,10 +204,12 @@ async function checkCommand() {
     });
 }
 
+/** Without those of Windows, which tools/windows.mjs compiles. */
 const sources = (folder) =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter(({ name }) => name.endsWith('.cc'))
-    .map(({ parentPath, path = parentPath, name }) => join(path, name));
+    .map(({ parentPath, path = parentPath, name }) => join(path, name))
+    .filter((path) => basename(dirname(path)) !== 'windows');
 
 /** The sources of a GPU backend are complete, and so is the program that builds it. */
 async function checkGpuSources(name) {
