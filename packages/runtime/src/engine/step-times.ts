@@ -40,13 +40,19 @@ export class StepTimes {
     return this.times.get(classOf(rows));
   }
 
-  /** As `of`; where no step of this size has run, the time of the next smaller one; 0 where there is none. */
+  /**
+   * As `of`, but at most the time of a larger size: the first step of a size is slow, and may stay the only one. Where no step of this
+   * size has run, the time of the next smaller one; 0 where there is none.
+   */
   atLeast(rows: number): number {
-    for (let fewer = classOf(rows); fewer > 0; fewer--) {
-      const time = this.of(fewer);
-      if (time !== undefined) return time;
-    }
+    for (let fewer = classOf(rows); fewer > 0; fewer--)
+      if (this.times.has(fewer)) return Math.min(...this.timesFrom(fewer));
     return 0;
+  }
+
+  /** Times of this size and of larger ones. */
+  private timesFrom(least: number): readonly number[] {
+    return [...this.times].flatMap(([size, time]) => (size >= least ? [time] : []));
   }
 
   /** Largest number of rows, a multiple of 8 from `least` on, whose step takes at most `milliseconds`. */
@@ -61,10 +67,8 @@ export class StepTimes {
 
   /** The time of `rows` rows: measured; or in proportion to that of `fewer` rows, but at most that of more rows. */
   private estimate(rows: number, fewer: number): number {
-    const measured = this.of(rows);
-    if (measured !== undefined) return measured;
-    const least = classOf(rows);
-    const more = [...this.times].flatMap(([size, time]) => (size > least ? [time] : []));
-    return Math.min(((this.of(fewer) ?? Number.POSITIVE_INFINITY) * rows) / fewer, ...more);
+    const known = this.timesFrom(classOf(rows));
+    if (this.of(rows) !== undefined) return Math.min(...known);
+    return Math.min(((this.of(fewer) ?? Number.POSITIVE_INFINITY) * rows) / fewer, ...known);
   }
 }
