@@ -208,7 +208,7 @@ describe('remove', () => {
     expect((await resolveModel('hf:owner/name:Q8_0', offline())).bytes).toBe(900);
   });
 
-  test('a repository with all that belongs to it, also beginnings of files', async () => {
+  test('a repository with all that belongs to it, partial downloads too', async () => {
     writeAsPython({ files: { 'm-Q4_K_M.gguf': model } });
     writeAsPython({ repository: 'owner/other', files: { 'm-Q4_K_M.gguf': model } });
     writeFileSync(at.at('owner/name', 'blobs', 'x.incomplete'), 'x');

@@ -17,7 +17,7 @@ export interface Seen {
 export interface Fault {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The connection ends after so many bytes of the body. */
+  /** The connection ends after this many bytes of the body. */
   readonly cutAfter?: number;
   /** Every byte is changed. */
   readonly wrongBytes?: boolean;
