@@ -47,6 +47,55 @@ test('few reactions per value, however many sources there are', async () => {
   expect(reactions).toBeLessThanOrEqual(3 * values);
 });
 
+test('many sources start in several turns of the event loop, and the first values come before the last start', async () => {
+  let [turns, starts] = [0, 0];
+  const startsAt: number[] = [];
+  const source = (): AsyncIterable<number> => ({
+    async *[Symbol.asyncIterator]() {
+      startsAt.push(turns);
+      starts++;
+      yield starts;
+    },
+  });
+  const count = () => {
+    turns++;
+    if (starts < 100) setImmediate(count);
+  };
+  setImmediate(count);
+  const startsBefore: number[] = [];
+  for await (const _ of interleave(Array.from({ length: 100 }, source))) startsBefore.push(starts);
+  for (const turn of new Set(startsAt))
+    expect(startsAt.filter((at) => at === turn).length).toBeLessThanOrEqual(32);
+  expect(startsBefore).toHaveLength(100);
+  expect(startsBefore[0]).toBeLessThan(100);
+});
+
+test('of many sources 256 are at work at a time', async () => {
+  let [atWork, most, values] = [0, 0, 0];
+  const source = (): AsyncIterable<number> => ({
+    async *[Symbol.asyncIterator]() {
+      most = Math.max(most, ++atWork);
+      for (let turns = 0; turns < 20; turns++) await turn();
+      yield 1;
+      atWork--;
+    },
+  });
+  for await (const _ of interleave(Array.from({ length: 1000 }, source))) values++;
+  expect({ most, values, atWork }).toEqual({ most: 256, values: 1000, atWork: 0 });
+});
+
+test('leaving it while sources start starts no others', async () => {
+  let starts = 0;
+  const source = (): AsyncIterable<number> => ({
+    async *[Symbol.asyncIterator]() {
+      starts++;
+      yield starts;
+    },
+  });
+  for await (const _ of interleave(Array.from({ length: 100 }, source))) break;
+  expect(starts).toBeLessThanOrEqual(64);
+});
+
 test('the first error ends all sources', async () => {
   const failing = {
     async *[Symbol.asyncIterator]() {

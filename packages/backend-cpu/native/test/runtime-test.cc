@@ -21,6 +21,7 @@
 #include "quern/chain.h"
 #include "quern/cores.h"
 #include "quern/machine.h"
+#include "quern/system-pages.h"
 #include "quern/task-queue.h"
 #include "runtime/read-loops.h"
 #include "weights/load-weight.h"
@@ -252,6 +253,22 @@ void short_texts_take_few_pages() {
   std::vector<unsigned char> resident(bytes / page);
   check.that(mincore(buffer->data(), bytes, resident.data()) == 0, "mincore");
   check.same<long>(std::count_if(resident.begin(), resident.end(), [](unsigned char state) { return state & 1; }), 4, "pages");
+}
+
+void caches_begin_huge_pages_one_by_one() {
+  Check check("buffers of a cache reach a huge page at different lengths; other memory begins at one");
+  constexpr uint64_t bytes = 8 << 20;
+  std::vector<Pages> caches;
+  std::vector<uint64_t> offsets;
+  for (int i = 0; i < 56; i++) { // keys and values of 28 layers
+    caches.emplace_back(bytes, Filled::from_the_start);
+    memset(caches.back().data() + bytes - 1, 1, 1); // the last byte is there
+    offsets.push_back(reinterpret_cast<uintptr_t>(caches.back().data()) % huge_page);
+  }
+  std::sort(offsets.begin(), offsets.end());
+  const uint64_t least = huge_page / 64;
+  for (size_t i = 1; i < offsets.size(); i++) check.that(offsets[i] - offsets[i - 1] >= least, std::to_string(i));
+  check.that(reinterpret_cast<uintptr_t>(Pages(bytes).data()) % huge_page == 0, "at_once");
 }
 
 void promised_memory_is_not_free() {
@@ -872,6 +889,7 @@ int main() {
   tasks_run_in_order();
   handles_may_be_used_from_any_thread();
   short_texts_take_few_pages();
+  caches_begin_huge_pages_one_by_one();
   promised_memory_is_not_free();
   blocks_belong_to_their_owners();
   files_are_mapped_once();

@@ -7,8 +7,9 @@
 
 namespace quern {
 
-// How memory fills up. `at_once`: huge pages where the system has them. `from_the_start`: the first 2 MiB in small pages,
-// because the first write to a huge page zeroes all of it.
+// How memory fills up. `at_once`: huge pages where the system has them. `from_the_start`: small pages first, because the
+// first write to a huge page zeroes all of it: 2 MiB, and up to the next huge page. Each buffer has another offset from a
+// huge page: the layers of a cache fill up together, and would all start their next huge page in the same step.
 enum class Filled { at_once, from_the_start };
 
 // Throws OUT_OF_MEMORY if the machine lacks `bytes`; the message has the bytes asked for and the bytes free.

@@ -8,7 +8,7 @@ namespace quern {
 
 constexpr uint64_t huge_page = 2 << 20;
 
-// Memory at a multiple of a page; where huge pages help, at a multiple of one. Null if the system refuses.
+// Memory at a multiple of a page. Null if the system refuses.
 uint8_t* map_pages(uint64_t bytes, Filled filled);
 // As map_pages, at a multiple of a huge page and without memory: `commit_pages` gives it to a part.
 uint8_t* reserve_pages(uint64_t bytes);

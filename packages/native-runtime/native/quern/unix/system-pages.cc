@@ -3,6 +3,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+
 namespace quern {
 
 static uint8_t* map(uint64_t bytes, int flags) {
@@ -10,16 +13,27 @@ static uint8_t* map(uint64_t bytes, int flags) {
   return data == MAP_FAILED ? nullptr : static_cast<uint8_t*>(data);
 }
 
-// A mapping at a multiple of a huge page; null if the system refuses.
-static uint8_t* map_aligned(uint64_t bytes, int flags) {
-  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  const uint64_t length = (bytes + page - 1) / page * page;
+static uint64_t page_size() {
+  static const auto size = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  return size;
+}
+
+// A mapping `offset` bytes, whole pages, behind a multiple of a huge page; null if the system refuses.
+static uint8_t* map_aligned(uint64_t bytes, int flags, uint64_t offset) {
+  const uint64_t length = (bytes + page_size() - 1) / page_size() * page_size();
   uint8_t* data = map(length + huge_page, flags);
   if (!data) return nullptr;
-  const uint64_t before = (huge_page - reinterpret_cast<uint64_t>(data) % huge_page) % huge_page;
+  const uint64_t before = (offset - reinterpret_cast<uint64_t>(data)) % huge_page;
   if (before > 0) munmap(data, before);
   munmap(data + before + length, huge_page - before);
   return data + before;
+}
+
+// An offset from a huge page: in any run of buffers evenly spread, and another one for each of 64.
+static uint64_t next_offset() {
+  static std::atomic<uint64_t> buffers{0};
+  const uint64_t step = std::max(huge_page / 64, page_size());
+  return 39 * buffers.fetch_add(1, std::memory_order_relaxed) * step % huge_page; // 39 / 64: near the golden section
 }
 
 // Hints: an error changes nothing.
@@ -32,13 +46,13 @@ static void advise([[maybe_unused]] uint8_t* data, [[maybe_unused]] uint64_t byt
 
 uint8_t* map_pages(uint64_t bytes, Filled filled) {
   if (bytes < huge_page) return map(bytes, 0);
-  uint8_t* const data = map_aligned(bytes, 0);
+  uint8_t* const data = map_aligned(bytes, 0, filled == Filled::from_the_start ? next_offset() : 0);
   if (data) advise(data, bytes, filled);
   return data;
 }
 
 uint8_t* reserve_pages(uint64_t bytes) {
-  uint8_t* const data = map_aligned(bytes, MAP_NORESERVE);
+  uint8_t* const data = map_aligned(bytes, MAP_NORESERVE, 0);
   if (data) advise(data, bytes, Filled::at_once);
   return data;
 }
