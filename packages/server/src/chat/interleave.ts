@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 /** Sources that start in one turn of the event loop: starting a text takes about 0.1 ms. */
-const startsPerTurn = 32;
+const startsPerTurn = 8;
 /** Most sources at work at a time: as many as the largest step has sequences. More would only wait, and be looked at in each step. */
 const mostAtWork = 256;
 
