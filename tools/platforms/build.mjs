@@ -13,6 +13,8 @@ function configure(source, build, output, { target, system, processor }) {
     CMAKE_TOOLCHAIN_FILE: toolchain,
     CMAKE_BUILD_TYPE: 'Release',
     CMAKE_LIBRARY_OUTPUT_DIRECTORY: output,
+    QUERN_NATIVE_TESTS: 'ON',
+    QUERN_TEST_ADDON_OBJECTS: 'ON',
     QUERN_ZIG: zig(),
     QUERN_ZIG_TARGET: target,
     QUERN_TARGET_SYSTEM: system,
