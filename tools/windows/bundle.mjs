@@ -1,5 +1,5 @@
-// One module of a Jest test file, our sources and jest-circus, for node.exe under wine. Each source keeps its own import.meta.url, as
-// wine names the file.
+// One module of a Jest test file, our sources and jest-circus, for runtimes that do not run Jest: node.exe under wine, Bun. Each source
+// keeps its own import.meta.url, as the runtime names the file.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, join } from 'node:path';
@@ -21,10 +21,10 @@ const tools = {
 
 const sourceOf = (name) => join(root, 'packages', name, 'src/index.ts');
 
-/** Files of the addons as they are built for Windows. */
-const addonsOfWindows = (text) => text.replaceAll('../build/Release/', '../build/win32-x64/Release/');
+/** Windows under wine: where addons are built, and the URL of a path. */
+const underWine = { platform: 'win32-x64', urlOf: (path) => `file:///Z:${path}` };
 
-const ownSources = {
+const ownSources = ({ platform, urlOf }) => ({
   name: 'own-sources',
   setup(all) {
     all.onResolve({ filter: /^@quern\/core\/testing$/ }, () => ({
@@ -36,20 +36,19 @@ const ownSources = {
     all.onResolve({ filter: /^(jest-circus|@jest\/expect)$/ }, ({ path }) => ({ path: tools[path] }));
     all.onLoad({ filter: /\.ts$/ }, ({ path }) => ({
       loader: 'ts',
-      contents: addonsOfWindows(readFileSync(path, 'utf8')).replaceAll(
-        'import.meta.url',
-        `'file:///Z:${path}'`,
-      ),
+      contents: readFileSync(path, 'utf8')
+        .replaceAll('../build/Release/', `../build/${platform}/Release/`)
+        .replaceAll('import.meta.url', `'${urlOf(path)}'`),
     }));
   },
-};
+});
 
 const entryOf = (file) =>
   `import { runTests } from '${join(root, 'tools/windows/circus.mjs')}';
 await runTests('${basename(file)}', () => import('${file}'));`;
 
 /** Writes the bundle of `file` to `outfile`, which ends in `.mjs`. */
-export async function bundleTests(file, outfile) {
+export async function bundleTests(file, outfile, target = underWine) {
   await build({
     stdin: { contents: entryOf(file), resolveDir: join(root, 'tools/windows'), loader: 'js' },
     outfile,
@@ -65,6 +64,6 @@ const require = Object.assign(makeRequire(import.meta.url), { resolve: (name) =>
 const __dirname = '.', __filename = 'bundle';`,
     },
     external: ['@babel/core', '@babel/preset-typescript'],
-    plugins: [ownSources],
+    plugins: [ownSources(target)],
   });
 }
