@@ -1,10 +1,11 @@
 // Publishing planted packages: to a registry on loopback by npm, and by a planted npm.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { promisify } from 'node:util';
 import { binaryFault } from '../../check-binary.mjs';
 import { serve } from '../../packed/registry.mjs';
 import { integrityOf, publishAll, tagOf, verify, withNpm } from '../publish.mjs';
@@ -119,7 +120,7 @@ test('npm publishes to a registry on loopback, and installs from it', async () =
     mkdirSync(app);
     writeFileSync(join(app, 'package.json'), '{"private": true}');
     const options = ['--no-audit', '--no-fund', '--registry', registry.origin, 'planted-b@next'];
-    execFileSync('npm', ['install', ...options], { cwd: app, stdio: 'pipe' });
+    await promisify(execFile)('npm', ['install', ...options], { cwd: app });
     assert.equal(
       execFileSync(process.execPath, ['-p', "require('planted-b')"], { cwd: app, encoding: 'utf8' }),
       '7\n',
