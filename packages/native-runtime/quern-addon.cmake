@@ -1,6 +1,7 @@
 # quern_addon(name sources…): builds `name`.node, a Node-API addon of `sources` and the sources of this package. Works under
 # cmake-js, and under plain cmake if node finds node-api-headers and node-addon-api.
 # quern_plain_ops(name): adds the plain ops (native/quern/plain) to the addon.
+# quern_node_api(name): makes a module a Node-API addon, without our sources. quern_addon calls it.
 set(QUERN_NATIVE ${CMAKE_CURRENT_LIST_DIR}/native)
 
 if(NOT CMAKE_JS_INC)
@@ -25,30 +26,47 @@ function(quern_take_node_api name)
   execute_process(COMMAND node -p "require('node-api-headers').def_paths.node_api_def" WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} OUTPUT_VARIABLE EXPORTS OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   find_program(LLD_LINK NAMES lld-link lld-link-19 REQUIRED)
   set(IMPORTS ${CMAKE_CURRENT_BINARY_DIR}/libnode.a)
-  execute_process(COMMAND ${LLD_LINK} /lib /def:${EXPORTS} /machine:x64 /out:${IMPORTS} COMMAND_ERROR_IS_FATAL ANY)
+  set(MACHINE x64)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "ARM64|aarch64|arm64")
+    set(MACHINE arm64)
+  endif()
+  execute_process(COMMAND ${LLD_LINK} /lib /def:${EXPORTS} /machine:${MACHINE} /out:${IMPORTS} COMMAND_ERROR_IS_FATAL ANY)
+  target_sources(${name} PRIVATE ${QUERN_NATIVE}/quern/windows/delay-load.cc)
+  target_include_directories(${name} PRIVATE ${QUERN_NATIVE})
   target_link_libraries(${name} PRIVATE ${IMPORTS} delayimp)
   target_link_options(${name} PRIVATE -Wl,--delayload=node.exe)
 endfunction()
 
-function(quern_addon name)
-  file(GLOB SOURCES CONFIGURE_DEPENDS ${QUERN_NATIVE}/quern/*.cc ${QUERN_NATIVE}/quern/${QUERN_SYSTEM}/*.cc)
-  file(GLOB ADDON CONFIGURE_DEPENDS ${QUERN_NATIVE}/quern/addon/*.cc)
-  add_library(${name} MODULE ${ARGN} ${SOURCES} ${ADDON})
-  set_target_properties(${name} PROPERTIES PREFIX "" SUFFIX ".node" UNITY_BUILD ${QUERN_UNITY} UNITY_BUILD_BATCH_SIZE 12)
-  target_compile_features(${name} PRIVATE cxx_std_20)
+function(quern_node_api name)
+  set_target_properties(${name} PROPERTIES PREFIX "" SUFFIX ".node")
   # A terminating worker accepts no exceptions: without SWALLOW an exception would end the process.
   target_compile_definitions(${name} PRIVATE NAPI_VERSION=8 NAPI_CPP_EXCEPTIONS NODE_ADDON_API_DISABLE_DEPRECATED NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS)
   target_include_directories(${name} SYSTEM PRIVATE ${CMAKE_JS_INC})
-  target_include_directories(${name} PRIVATE ${QUERN_NATIVE})
-  target_link_libraries(${name} PRIVATE Threads::Threads)
   if(WIN32)
-    set(WITH_WINDOWS_HEADERS ${ARGN} ${SOURCES})
-    list(FILTER WITH_WINDOWS_HEADERS INCLUDE REGEX "/windows/")
-    set_source_files_properties(${WITH_WINDOWS_HEADERS} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON) # macros of those headers
     quern_take_node_api(${name}) # in place of cmake-js's source and library
   else()
     target_sources(${name} PRIVATE ${CMAKE_JS_SRC})
     target_link_libraries(${name} PRIVATE ${CMAKE_JS_LIB})
+  endif()
+  if(APPLE)
+    target_link_options(${name} PRIVATE -Wl,-undefined,dynamic_lookup)
+  endif()
+endfunction()
+
+function(quern_addon name)
+  file(GLOB SOURCES CONFIGURE_DEPENDS ${QUERN_NATIVE}/quern/*.cc ${QUERN_NATIVE}/quern/${QUERN_SYSTEM}/*.cc)
+  list(FILTER SOURCES EXCLUDE REGEX "/delay-load.cc$") # quern_node_api has it
+  file(GLOB ADDON CONFIGURE_DEPENDS ${QUERN_NATIVE}/quern/addon/*.cc)
+  add_library(${name} MODULE ${ARGN} ${SOURCES} ${ADDON})
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${QUERN_UNITY} UNITY_BUILD_BATCH_SIZE 12)
+  target_compile_features(${name} PRIVATE cxx_std_20)
+  target_include_directories(${name} PRIVATE ${QUERN_NATIVE})
+  target_link_libraries(${name} PRIVATE Threads::Threads)
+  quern_node_api(${name})
+  if(WIN32)
+    get_target_property(WITH_WINDOWS_HEADERS ${name} SOURCES)
+    list(FILTER WITH_WINDOWS_HEADERS INCLUDE REGEX "/windows/")
+    set_source_files_properties(${WITH_WINDOWS_HEADERS} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON) # macros of those headers
   endif()
   if(NOT APPLE AND NOT WIN32)
     target_link_options(${name} PRIVATE -Wl,-z,nodelete) # an ending worker unloads its addons, but the SIGBUS handler stays installed

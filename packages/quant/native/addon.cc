@@ -5,6 +5,9 @@
 #include <string>
 
 #include "search.h"
+#ifdef QUERN_X86
+#include "has-avx2.h"
+#endif
 
 namespace {
 
@@ -129,7 +132,7 @@ Napi::Object functionsOf(Napi::Env env, const quern::Search& search) {
 Napi::Object Init(Napi::Env env, Napi::Object exports) {
   exports.Set("baseline", functionsOf(env, quern::baseline));
 #ifdef QUERN_X86
-  if (__builtin_cpu_supports("avx2")) exports.Set("avx2", functionsOf(env, quern::avx2));
+  if (quern::hasAvx2()) exports.Set("avx2", functionsOf(env, quern::avx2));
 #endif
   return exports;
 }

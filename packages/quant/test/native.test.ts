@@ -17,7 +17,9 @@ const searches: readonly affine.AffineSearch[] = [
   { first: -0.5, step: 0.1, steps: 15, error: 'absolute' },
 ];
 
-const bits = (values: Float64Array | Uint8Array) => Buffer.from(values.buffer);
+/** The sign of NaN depends on the processor and on the engine of JavaScript. */
+const oneNaN = (value: number) => (Number.isNaN(value) ? Number.NaN : value);
+const bits = (values: Float64Array | Uint8Array) => Buffer.from(values.map(oneNaN).buffer);
 
 /** Groups of all kinds of numbers: ordinary, equal, tiny, huge, zero, not finite. */
 const groups = fc

@@ -74,8 +74,9 @@ static constexpr int sums = 12;
 
 [[gnu::target("avx512f,avx512bf16")]] static void bf16_avx512(int64_t rounds) {
   __m512 sum[sums] = {}, one = _mm512_set1_ps(1.0f);
-  __m512bh a = _mm512_cvtne2ps_pbh(one, one), b = a;
-  __asm__ volatile("" : "+v"(a), "+v"(b));
+  __m512i words = (__m512i)_mm512_cvtne2ps_pbh(one, one), others = words;
+  __asm__ volatile("" : "+v"(words), "+v"(others)); // clang 16 takes no __m512bh here
+  const __m512bh a = (__m512bh)words, b = (__m512bh)others;
 #pragma GCC unroll 12
   for (int i = 0; i < sums; i++) __asm__ volatile("" : "+v"(sum[i]));
   for (int64_t round = 0; round < rounds; round++)

@@ -19,17 +19,15 @@ namespace quern::test {
 inline std::vector<const Kernels*> available() {
   std::vector<const Kernels*> tables = {&scalar_kernels()};
 #if defined(QUERN_X86)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) tables.push_back(&avx2_kernels());
+  if (cpu_features().avx2) tables.push_back(&avx2_kernels());
 #if defined(QUERN_WITHOUT_AVX512)
   // its kernels are not compiled
 #elif defined(QUERN_EMULATE_AVX512)
   if (cpu_features().avx2) tables.insert(tables.end(), {&avx512_kernels(), &vnni_kernels(), &bf16_kernels()});
 #else
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl"))
-    tables.push_back(&avx512_kernels());
-  if (__builtin_cpu_supports("avx512vnni") && tables.back() == &avx512_kernels()) tables.push_back(&vnni_kernels());
-  if (__builtin_cpu_supports("avx512bf16") && tables.back() == &vnni_kernels()) tables.push_back(&bf16_kernels());
+  if (cpu_features().avx512) tables.push_back(&avx512_kernels());
+  if (cpu_features().avx512_vnni) tables.push_back(&vnni_kernels());
+  if (cpu_features().avx512_bf16) tables.push_back(&bf16_kernels());
 #endif
 #if !defined(QUERN_WITHOUT_AVX512)
   if (cpu_features().amx) tables.push_back(&amx_kernels());

@@ -1,7 +1,11 @@
-# The native tests: sources and flags of the addon, without the Node part. Used by sanitize.sh and tools/each-instruction-set.mjs.
+# The native tests: sources and flags of the addon, without the Node part. Used by sanitize.sh, tools/each-instruction-set.mjs and
+# tools/platforms.mjs.
+option(QUERN_TEST_ADDON_OBJECTS "Test the addon's own objects" ${QUERN_EMULATE_AVX512}) # emulated kernels take minutes to compile
 get_target_property(DEFINITIONS backend_cpu COMPILE_DEFINITIONS)
-if(QUERN_EMULATE_AVX512)
-  # The addon's own objects: emulated kernels take minutes to compile. Needs QUERN_UNITY=OFF.
+if(QUERN_TEST_ADDON_OBJECTS)
+  get_target_property(NODE_PART backend_cpu SOURCES)
+  list(FILTER NODE_PART INCLUDE REGEX "/addon/")
+  set_source_files_properties(${NODE_PART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set(TESTED "$<FILTER:$<TARGET_OBJECTS:backend_cpu>,EXCLUDE,/addon/>")
 else()
   get_target_property(SOURCES backend_cpu SOURCES)

@@ -1,0 +1,81 @@
+// docs/platforms.md, from results.json.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { root } from '../setup.mjs';
+import { platforms } from './platforms.mjs';
+import { readResults } from './results.mjs';
+
+const page = join(root, 'docs/platforms.md');
+
+const head = `<!-- Written by \`node tools/platforms.mjs --table\` from tools/platforms/results.json. -->
+
+# Platforms
+
+\`npm install\` takes the binary of its platform from an optional package, such as \`@quern/backend-cpu-linux-x64-gnu\`. No install script runs. On other
+systems \`npx quern-backend-cpu build\` compiles the binary; \`@quern/quant\` encodes in JavaScript there.
+
+\`node tools/platforms.mjs\` builds the binaries of this table on one Linux machine, with the clang 16 of Zig 0.11, and \`--test\` runs them. C++'s
+library is inside the binaries. Empty cell: not run. "needs" comes from the headers of the file.
+`;
+
+const size = (bytes) => (bytes < 1e6 ? `${Math.round(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`);
+
+/** A result in a cell; a failure in bold. */
+function cell(result, text) {
+  if (result === undefined) return '';
+  return result.failed && typeof result.failed === 'string' ? `**failed**: ${result.failed}` : text(result);
+}
+
+const cpuColumns = {
+  platform: (_, platform) => platform,
+  size: ({ bytes }) => size(bytes),
+  needs: ({ needs }) => needs,
+  'how it was run': ({ how }) => how,
+  'native tests': ({ native }) => cell(native, (names) => names.join(', ')),
+  'conformance kit': ({ kit }) =>
+    cell(kit, ({ passed, failed, notSupported }) =>
+      [`${passed} passed`, `${failed} failed`, `${notSupported} not supported`].join(', '),
+    ),
+  'story of the demo model': ({ story }) => cell(story, (tokens) => `same text, ${tokens}`),
+  '`quern serve`': ({ serve }) => cell(serve, () => 'answered'),
+};
+const quantColumns = {
+  platform: (_, platform) => platform,
+  size: ({ bytes }) => size(bytes),
+  needs: ({ needs }) => needs,
+  'how it was run': ({ how }) => how,
+  'same bits as in JavaScript': ({ searches }) => cell(searches, (count) => `${count} tests passed`),
+};
+
+/** A Markdown table with a row per platform; a platform that was not built has an empty row. */
+function table(name, columns, results) {
+  const titles = Object.keys(columns);
+  const rows = Object.keys(platforms).map((platform) => {
+    const result = results[platform]?.[name];
+    return result
+      ? titles.map((title) => columns[title](result, platform))
+      : [platform, 'not built', ...titles.slice(2).map(() => '')];
+  });
+  const all = [titles, ...rows];
+  const widths = titles.map((_, i) => Math.max(...all.map((row) => row[i].length)));
+  const line = (row) => `| ${row.map((text, i) => text.padEnd(widths[i])).join(' | ')} |`;
+  return [line(titles), line(widths.map((width) => '-'.repeat(width))), ...rows.map(line)].join('\n');
+}
+
+/** The text of the page. */
+export function platformsPage(results = readResults()) {
+  return `${head}
+## @quern/backend-cpu
+
+${table('backend-cpu', cpuColumns, results)}
+
+## @quern/quant
+
+${table('quant', quantColumns, results)}
+`;
+}
+
+export const writePage = () => writeFileSync(page, platformsPage());
+
+/** Whether the page is that of the results. */
+export const isCurrent = () => readFileSync(page, 'utf8') === platformsPage();

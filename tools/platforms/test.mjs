@@ -1,0 +1,81 @@
+// Inspects and runs the addons of a platform: `node tools/platforms.mjs --test`.
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { inspectBinary } from '../../packages/native-runtime/dist/index.js';
+import { root } from '../setup.mjs';
+import * as check from './check.mjs';
+import { host } from './host.mjs';
+import { addonFile, partsOf } from './platforms.mjs';
+import { keepResult } from './results.mjs';
+
+/** 'glibc 2.28', 'macOS 12.0'; musl and Windows: the system's name. */
+function needs({ os, libc, least }) {
+  if (os === 'darwin') return `macOS ${least}`;
+  if (os === 'win32') return `Windows ${least}`;
+  return libc === 'musl' ? 'musl' : `glibc ${least}`;
+}
+
+/** Faults of an addon's headers: another platform than its package says, a newer glibc, libraries that systems lack. */
+function faultOf(facts, platform) {
+  const { os, cpu, libc } = partsOf(platform);
+  const has = [facts.os, facts.arch, facts.libc].join();
+  const wanted = [os, cpu, libc?.replace('glibc', 'gnu')].join();
+  if (has !== wanted) return `is for ${has}, not for ${wanted}`;
+  const stranger = facts.libraries.find((name) => /stdc\+\+|libc\+\+\.so|gcc_s/.test(name));
+  if (stranger) return `needs ${stranger}, which not every system has`;
+  const [major, minor] = (facts.least ?? '0.0').split('.').map(Number);
+  if (libc === 'glibc' && (major > 2 || minor > 28)) return `needs glibc ${facts.least}, newer than 2.28`;
+  return undefined;
+}
+
+/** Bytes, and the system that an addon needs. Throws where its headers are not those of the platform. */
+function inspected(name, platform) {
+  const path = join(root, 'packages', name, 'npm', platform, addonFile(name));
+  if (!existsSync(path)) return undefined;
+  const facts = inspectBinary(path);
+  const fault = faultOf(facts, platform);
+  if (fault) throw new Error(`${path} ${fault}`);
+  return { bytes: statSync(path).size, needs: needs(facts) };
+}
+
+const checks = {
+  'backend-cpu': {
+    native: check.nativeTests,
+    kit: check.conformance,
+    story: check.demoStory,
+    serve: check.served,
+  },
+  quant: { searches: check.quantSearches },
+};
+
+/** Checks without a runtime for modules. */
+const withoutRuntime = ['native'];
+
+/** Runs the checks of an addon, one after another; a failure is a result. */
+async function run(name, platform, machine) {
+  const results = {};
+  for (const [what, act] of Object.entries(checks[name])) {
+    if (!machine.runtime && !withoutRuntime.includes(what)) continue;
+    try {
+      results[what] = await act(machine, platform);
+    } catch (error) {
+      results[what] = { failed: error.message.split('\n')[0].replaceAll(root, '') };
+      console.error(error.message);
+      process.exitCode = 1;
+    }
+    console.log(`${name}-${platform} ${what}: ${JSON.stringify(results[what])}`);
+  }
+  return results;
+}
+
+/** Inspects the staged addon of a package, runs it where this machine can, and keeps what came out. */
+export async function test(name, platform) {
+  const addon = inspected(name, platform);
+  if (!addon) return console.log(`${name}-${platform}: not built`);
+  const machine = host(platform);
+  const ran =
+    typeof machine === 'string'
+      ? { how: machine }
+      : { how: machine.how, ...(await run(name, platform, machine)) };
+  keepResult(name, platform, { ...addon, ...ran });
+}
