@@ -1,13 +1,15 @@
 // Publishing planted packages: to a registry on loopback by npm, and by a planted npm.
 import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
+import getReleasePlan from '@changesets/get-release-plan';
 import { binaryFault } from '../../check-binary.mjs';
 import { serve } from '../../packed/registry.mjs';
+import { root } from '../../setup.mjs';
 import { integrityOf, publishAll, tagOf, verify, withNpm } from '../publish.mjs';
 import { inOrder, libraries, platformPackages } from '../workspace.mjs';
 
@@ -34,6 +36,17 @@ test('all packages of the workspace have an order, platform packages before thei
   for (const { manifest } of libraries())
     for (const name of Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies }))
       assert.ok(order.indexOf(name) < order.indexOf(manifest.name), `${name} before ${manifest.name}`);
+});
+
+test('a package and its platform packages get their versions together', async () => {
+  const { releases } = await getReleasePlan(root);
+  const { fixed } = JSON.parse(readFileSync(join(root, '.changeset/config.json'), 'utf8'));
+  const planned = (name) => releases.find((each) => each.name === name)?.newVersion;
+  for (const { manifest } of platformPackages()) {
+    const group = fixed.find(([, pattern]) => manifest.name.startsWith(pattern.replace('*', '')));
+    assert.ok(group, `${manifest.name} has no group in .changeset/config.json`);
+    assert.equal(planned(manifest.name), planned(group[0]), manifest.name);
+  }
 });
 
 test('the tag of a prerelease is not latest', () => {
