@@ -2,6 +2,7 @@
 // artifacts/NAME/PLATFORM/ (tools/stage-prebuilds.mjs).
 //   node tools/release.mjs --dry-run          packs everything, publishes it to a registry on loopback, checks what is there
 //   node tools/release.mjs --registry URL     publishes what that registry lacks, and checks it
+//   node tools/release.mjs --names            names of all packages, in the order of publication
 //   node tools/release.mjs --pending          whether npm's registry lacks a version of this workspace: prints true or false
 // --without-binaries: leaves out platform packages that have no binary, which otherwise end the release before it begins.
 // --staged: `npm stage publish`, which a person approves. --provenance: in continuous integration. --tag: instead of latest.
@@ -20,6 +21,7 @@ const npmRegistry = 'https://registry.npmjs.org/';
 const { values: flags } = parseArgs({
   options: {
     'dry-run': { type: 'boolean' },
+    names: { type: 'boolean' },
     pending: { type: 'boolean' },
     registry: { type: 'string' },
     'without-binaries': { type: 'boolean' },
@@ -80,10 +82,13 @@ async function printPending() {
   console.log(missing.length > 0);
 }
 
+const names = () => inOrder([...libraries(), ...platformPackages()]).map(({ manifest }) => manifest.name);
+
 async function act() {
-  if (flags.pending) await printPending();
+  if (flags.names) console.log(names().join('\n'));
+  else if (flags.pending) await printPending();
   else if (flags['dry-run'] || flags.registry) await release();
-  else throw new Error('choose --dry-run, --registry URL or --pending');
+  else throw new Error('choose --dry-run, --registry URL, --names or --pending');
 }
 
 try {

@@ -66,7 +66,15 @@ function emulatedGpu() {
 }
 
 function generatedFiles() {
-  for (const what of ['native-ops', 'native-formats', 'ops-doc', 'interfaces-doc', 'options-doc'])
+  for (const what of [
+    'native-ops',
+    'native-formats',
+    'ops-doc',
+    'interfaces-doc',
+    'options-doc',
+    'packages-doc',
+    'licences-doc',
+  ])
     node(`tools/generate-${what}.mjs`, '--check');
   node('tools/platforms.mjs', '--table', '--check');
   node('tools/gpu/metal-estimates.mjs', '--check');

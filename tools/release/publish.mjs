@@ -1,6 +1,7 @@
 // Publishes tarballs to a registry with npm, in an order in which whatever is there can be installed, and checks what is there.
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,16 +18,28 @@ function settingsFor(registry) {
   return { env: { npm_config_userconfig: file }, remove: () => rmSync(folder, { recursive: true }) };
 }
 
-/** Runs npm with a registry; an error has npm's words. */
+/** At a terminal, where npm asks for the second factor. */
+async function runHere(args, env) {
+  const child = spawn('npm', args, { env, stdio: 'inherit' });
+  const [status] = await once(child, 'exit');
+  if (status !== 0) throw new Error(`npm ${args[0]} ended with ${status}`);
+  return '';
+}
+
+/** npm's output; an error has npm's words. */
+async function outputOf(args, env) {
+  const { stdout } = await promisify(execFile)('npm', args, { env, maxBuffer: 1 << 26 });
+  return stdout.trim();
+}
+
+/** Calls `act` with a function that runs npm with a registry. */
 export async function withNpm(registry, act) {
-  const local = isLoopback(registry) ? settingsFor(registry) : { env: {}, remove: () => {} };
+  const isLocal = isLoopback(registry);
+  const local = isLocal ? settingsFor(registry) : { env: {}, remove: () => {} };
   const env = { ...process.env, npm_config_update_notifier: 'false', ...local.env };
-  const npm = async (...args) => {
-    const { stdout } = await promisify(execFile)('npm', [...args, '--registry', registry], {
-      env,
-      maxBuffer: 1 << 26,
-    });
-    return stdout.trim();
+  const npm = (...args) => {
+    const run = isLocal || args[0] === 'view' ? outputOf : runHere;
+    return run([...args, '--registry', registry], env);
   };
   try {
     return await act(npm);
@@ -41,11 +54,8 @@ export const integrityOf = (tarball) =>
 /** The integrity of a version on the registry; undefined: it is not there. Throws where the registry cannot be asked. */
 async function published(npm, { name, version }) {
   try {
-    return (
-      JSON.parse(
-        (await npm('view', `${name}@${version}`, 'dist.integrity', '--json', '--prefer-online')) || 'null',
-      ) ?? undefined
-    );
+    const text = await npm('view', `${name}@${version}`, 'dist.integrity', '--json', '--prefer-online');
+    return text === '' ? undefined : JSON.parse(text);
   } catch (error) {
     if (/\bE404\b/.test(error.stderr ?? '')) return undefined;
     throw error;

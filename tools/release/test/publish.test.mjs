@@ -54,7 +54,7 @@ test('the tag of a prerelease is not latest', () => {
     ['1.0.0', '1.0.0-next.1'].map((version) => tagOf(version)),
     ['latest', 'next'],
   );
-  assert.equal(tagOf('0.1.9', 'v0.1'), 'v0.1');
+  assert.equal(tagOf('0.1.9', 'release-0.1'), 'release-0.1');
 });
 
 /** A planted npm: a registry with `there`, which refuses the package `refused`. */
@@ -96,8 +96,8 @@ test('a registry that does not answer is not an empty one', async () => {
 
 test('staged and with provenance: the commands', async () => {
   const { npm, calls } = plantedNpm({});
-  await publishAll(npm, three.slice(0, 1), { staged: true, provenance: true, tag: 'v1' }, () => {});
-  assert.deepEqual(calls, ['stage publish a.tgz --access public --tag v1 --provenance']);
+  await publishAll(npm, three.slice(0, 1), { staged: true, provenance: true, tag: 'release-1' }, () => {});
+  assert.deepEqual(calls, ['stage publish a.tgz --access public --tag release-1 --provenance']);
 });
 
 /** A package packed by npm in a folder. */
