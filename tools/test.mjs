@@ -1,11 +1,12 @@
 // `npm test`: every check once, on the machine's best instruction set. `npm run test:all` (--all) adds every instruction
 // set and seed, native tests, emulated Arm, sanitizers, the packed packages. Ends with a line of counts. Needs only Node,
 // CMake and a compiler. Other arguments go to Jest: `npm test -- packages/core`.
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { jest, printSlowest } from './jest.mjs';
 import { add, leave, nothing, startSide, timed } from './lanes.mjs';
-import { build, prepare, root, run as start } from './setup.mjs';
+import { build, nx, prepare, root, run as start } from './setup.mjs';
 
 const all = process.argv.includes('--all');
 const jestArguments = process.argv.slice(2).filter((argument) => argument !== '--all');
@@ -65,11 +66,35 @@ function emulatedGpu() {
 }
 
 function generatedFiles() {
-  for (const what of ['native-ops', 'native-formats', 'ops-doc', 'interfaces-doc', 'options-doc'])
+  for (const what of [
+    'native-ops',
+    'native-formats',
+    'ops-doc',
+    'interfaces-doc',
+    'options-doc',
+    'packages-doc',
+    'licences-doc',
+  ])
     node(`tools/generate-${what}.mjs`, '--check');
   node('tools/platforms.mjs', '--table', '--check');
   node('tools/gpu/metal-estimates.mjs', '--check');
   node('tools/gpu/kernel-usage.mjs', '--check');
+}
+
+/** Cached by nx: 10 s where a package changed. */
+function apiReports() {
+  const { status, stdout, stderr } = nx(['run', 'quern-monorepo:api-check'], { quiet: true, mayFail: true });
+  if (status !== 0) throw new Error(`the API reports differ\n${stdout}${stderr}`);
+  node('tools/check-semver.mjs');
+}
+
+/** Tests of the tools for releases: node:test counts them in its last lines. */
+function toolTests() {
+  const folder = 'tools/release/test/';
+  const files = readdirSync(join(root, folder)).filter((file) => file.endsWith('.test.mjs'));
+  const args = ['--test', '--test-reporter=tap', ...files.map((file) => `${folder}${file}`)];
+  const { stdout } = run(process.execPath, args, { quiet: true });
+  count({ passed: Number(/# pass (\d+)/.exec(stdout)[1]) });
 }
 
 /** [name, act, with --all alone, the value of QUERN_DRAW in whose runs it takes part; absent: all] */
@@ -78,6 +103,8 @@ const sideParts = [
   ['links', () => node('tools/check-links.mjs')],
   ['package boundaries', () => node('tools/check-boundaries.mjs')],
   ['generated files', generatedFiles],
+  ['tools', toolTests],
+  ['API reports', apiReports],
   ['types', () => node('node_modules/typescript-7/bin/tsc', '-p', 'tsconfig.json')],
   ['examples', () => program('tools/examples.mjs')],
   ['packed packages', () => program('tools/packed/test.mjs'), true],

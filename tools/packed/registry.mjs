@@ -1,5 +1,5 @@
 // A local registry of the packed packages, so that they are installed by name, as by users. Other packages come from
-// npm's configured registry.
+// npm's configured registry. It takes publications of `npm publish`, too.
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -19,34 +19,69 @@ function manifestOf(tarball) {
   throw new Error('a tarball without package.json');
 }
 
-function publish(folder, file, origin) {
-  const bytes = readFileSync(join(folder, file));
+/** A package of one version, for a tarball. */
+function packageOf(bytes, file, origin) {
   const manifest = manifestOf(bytes);
   const { name, version } = manifest;
   const integrity = `sha512-${createHash('sha512').update(bytes).digest('base64')}`;
   const dist = { tarball: `${origin}/-/${file}`, integrity };
   return {
     bytes,
+    file,
     name,
     packument: { name, 'dist-tags': { latest: version }, versions: { [version]: { ...manifest, dist } } },
   };
 }
 
-/** Serves a folder of tarballs; other packages come from `upstream`. */
+/** Adds a version; a further version of a package keeps those before it, and becomes the one of its tags. */
+function store(packages, added) {
+  const old = packages.find(({ name }) => name === added.name)?.packument;
+  packages.push(added);
+  if (!old) return;
+  Object.assign(old['dist-tags'], added.packument['dist-tags']);
+  Object.assign(old.versions, added.packument.versions);
+  added.packument = old;
+}
+
+async function bodyOf(request) {
+  const parts = [];
+  for await (const part of request) parts.push(part);
+  return JSON.parse(Buffer.concat(parts).toString());
+}
+
+/** `npm publish`: one version with its tarball. Returns the status and npm's answer. */
+async function publish(packages, request, origin) {
+  const { name, versions, _attachments: attachments, 'dist-tags': tags } = await bodyOf(request);
+  const [version] = Object.keys(versions);
+  if (packages.some((each) => each.name === name && each.packument.versions[version]))
+    return [403, { error: `You cannot publish over the previously published versions: ${version}.` }];
+  const bytes = Buffer.from(Object.values(attachments)[0].data, 'base64');
+  const file = `${name.replace('@', '').replace('/', '-')}-${version}.tgz`;
+  const added = packageOf(bytes, file, origin);
+  added.packument['dist-tags'] = tags;
+  store(packages, added);
+  return [201, { ok: true }];
+}
+
+/** Serves the tarballs of a folder (absent: none yet), and takes publications; other packages come from `upstream`, if given. */
 export async function serve(folder, upstream) {
-  const server = createServer((request, response) => {
+  const packages = [];
+  const server = createServer(async (request, response) => {
     const path = decodeURIComponent(new URL(request.url, 'http://registry').pathname).slice(1);
     const one = packages.find(({ name }) => name === path);
-    const tarball = packages.find((each) => each.packument.versions && path === `-/${each.file}`);
+    const tarball = packages.find((each) => path === `-/${each.file}`);
     response.setHeader('cache-control', 'no-store');
-    if (one) response.setHeader('content-type', 'application/json').end(JSON.stringify(one.packument));
+    const json = (status, body) =>
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    if (request.method === 'PUT') json(...(await publish(packages, request, origin)));
+    else if (one) json(200, one.packument);
     else if (tarball) response.end(tarball.bytes);
-    else if (path.startsWith('@quern/')) response.writeHead(404).end();
+    else if (!upstream || path.startsWith('@quern/')) json(404, { error: 'not found' });
     else response.writeHead(307, { location: new URL(request.url.slice(1), upstream).href }).end();
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   const origin = `http://127.0.0.1:${server.address().port}`;
-  const files = readdirSync(folder).filter((file) => file.endsWith('.tgz'));
-  const packages = files.map((file) => ({ file, ...publish(folder, file, origin) }));
+  const files = folder ? readdirSync(folder).filter((file) => file.endsWith('.tgz')) : [];
+  for (const file of files) store(packages, packageOf(readFileSync(join(folder, file)), file, origin));
   return { origin, close: () => server.close() };
 }

@@ -2,6 +2,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { root } from '../setup.mjs';
 import { bundleTests } from '../windows/bundle.mjs';
 import { addonFile } from './platforms.mjs';
@@ -75,7 +76,7 @@ export function demoStory(host, platform) {
 export async function quantSearches(host, platform) {
   const bundle = join(root, 'packages/quant/build', platform, 'native-test.mjs');
   const test = join(root, 'packages/quant/test/native.test.ts');
-  await bundleTests(test, bundle, { platform, urlOf: (path) => `file://${path}` });
+  await bundleTests(test, bundle, { platform, urlOf: (path) => pathToFileURL(path).href });
   const text = output(host, platform, host.runtime, [bundle]);
   return Number(/(\d+) passed/.exec(text)[1]);
 }

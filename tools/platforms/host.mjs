@@ -56,8 +56,9 @@ const hostOf = {
 export function host(platform) {
   const { os, cpu, libc } = partsOf(platform);
   if (os !== process.platform) return `not run: built on ${here}`;
-  if (libc === 'musl' && cpu === process.arch) return hostOf.musl();
-  if (cpu === process.arch) return isGlibc() ? hostOf.native() : 'not run: this system has musl';
+  const isOwn = os !== 'linux' || (libc === 'glibc') === isGlibc();
+  if (cpu === process.arch && isOwn) return hostOf.native();
+  if (cpu === process.arch) return libc === 'musl' ? hostOf.musl() : 'not run: this system has musl';
   if (cpu !== 'arm64') return `not run: built on ${here}`;
   return libc === 'musl' ? hostOf.qemuAlone() : hostOf.qemu();
 }
