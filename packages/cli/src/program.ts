@@ -1,8 +1,8 @@
-import { createRequire } from 'node:module';
 import { Command } from 'commander';
 import { benchCommand } from './commands/bench.js';
 import { chatCommand } from './commands/chat.js';
 import { devicesCommand } from './commands/devices.js';
+import { doctorCommand } from './commands/doctor.js';
 import { embedCommand } from './commands/embed.js';
 import { inspectCommand } from './commands/inspect.js';
 import { logitsCommand } from './commands/logits.js';
@@ -17,9 +17,8 @@ import { tokenizeCommand } from './commands/tokenize.js';
 import { transcribeCommand } from './commands/transcribe.js';
 import { verifyCommand } from './commands/verify.js';
 import { withModelNames } from './hub/model-names.js';
+import { version } from './own-package.js';
 import { withHints } from './terminal/hints.js';
-
-const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
 
 /** Prints a command's help. */
 const helpCommand = (root: Command): Command =>
@@ -52,6 +51,7 @@ export function program(): Command {
     logitsCommand(),
     inspectCommand(),
     devicesCommand(),
+    doctorCommand(),
     serveCommand(),
     benchCommand(),
     transcribeCommand(),

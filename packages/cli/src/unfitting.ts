@@ -7,7 +7,7 @@ export function sayUnfitting(error: unknown): undefined {
   if (!unfitting.test(text)) throw error;
   process.stderr.write(
     `quern: the installed packages of Quern do not fit together: ${text.split('\n')[0]}. ` +
-      'Update all of them: npm install quern@latest @quern/core@latest, and each @quern package of yours (VERSIONS_APART)\n',
+      'Update all of them: npm install quern@latest @quern/core@latest, and each @quern package of yours; quern doctor shows what is installed (VERSIONS_APART)\n',
   );
   process.exitCode = 1;
 }
