@@ -65,7 +65,7 @@ export function program(): Command {
   root.addCommand(helpCommand(root));
   root.addHelpText(
     'after',
-    '\nMODEL is a GGUF file, a folder with config.json and safetensors, `demo`, or a name of the Hugging Face Hub: hf:Qwen/Qwen3-0.6B-GGUF, qwen3:0.6b.',
+    '\nquern alone shows the devices and models that are here, and offers a demo.\nMODEL is a GGUF file, a folder with config.json and safetensors, `demo`, or a name of the Hugging Face Hub: hf:Qwen/Qwen3-0.6B-GGUF, qwen3:0.6b.',
   );
   return root;
 }

@@ -1,3 +1,4 @@
+import { home } from './home/home.js';
 import { program } from './program.js';
 import { endOnBrokenOutput } from './terminal/broken-output.js';
 import { report, say } from './terminal/report.js';
@@ -8,12 +9,12 @@ function endUnsettled(): void {
   process.exit(1);
 }
 
-/** Runs the command of the process's arguments. */
+/** Runs the command of the process's arguments; without any, shows what is here. */
 export async function start(): Promise<void> {
   endOnBrokenOutput();
   process.once('beforeExit', endUnsettled);
   try {
-    await program().parseAsync();
+    await (process.argv.length > 2 ? program().parseAsync() : home());
   } catch (error) {
     report(error);
   } finally {
