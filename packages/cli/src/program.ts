@@ -18,6 +18,7 @@ import { transcribeCommand } from './commands/transcribe.js';
 import { verifyCommand } from './commands/verify.js';
 import { withModelNames } from './hub/model-names.js';
 import { version } from './own-package.js';
+import { exitHelp } from './terminal/exit-status.js';
 import { withHints } from './terminal/hints.js';
 
 /** Prints a command's help. */
@@ -65,7 +66,7 @@ export function program(): Command {
   root.addCommand(helpCommand(root));
   root.addHelpText(
     'after',
-    '\nquern alone shows the devices and models that are here, and offers a demo.\nMODEL is a GGUF file, a folder with config.json and safetensors, `demo`, or a name of the Hugging Face Hub: hf:Qwen/Qwen3-0.6B-GGUF, qwen3:0.6b.',
+    `\nquern alone shows the devices and models that are here, and offers a demo.\nMODEL is a GGUF file, a folder with config.json and safetensors, \`demo\`, or a name of the Hugging Face Hub: hf:Qwen/Qwen3-0.6B-GGUF, qwen3:0.6b.\n${exitHelp}`,
   );
   return root;
 }

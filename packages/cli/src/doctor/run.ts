@@ -1,3 +1,4 @@
+import { exitStatus } from '../terminal/exit-status.js';
 import { write, writeJson } from '../terminal/write.js';
 import { examine } from './report.js';
 import { showReport } from './show.js';
@@ -6,5 +7,5 @@ import { showReport } from './show.js';
 export async function doctor({ json }: { readonly json?: boolean }): Promise<void> {
   const report = await examine();
   await (json ? writeJson(report) : write(showReport(report)));
-  if (report.faults.length > 0) process.exitCode = 1;
+  if (report.faults.length > 0) process.exitCode = exitStatus.failed;
 }

@@ -1,3 +1,4 @@
+import { exitStatus } from './exit-status.js';
 import { Interrupted } from './interrupt.js';
 import { isMidLine } from './write.js';
 
@@ -26,5 +27,5 @@ export function report(error: unknown): void {
     return;
   }
   sayError(error);
-  process.exitCode = 1;
+  process.exitCode = exitStatus.failed;
 }
