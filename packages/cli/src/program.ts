@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { benchCommand } from './commands/bench.js';
 import { chatCommand } from './commands/chat.js';
+import { completionCommand } from './commands/completion.js';
 import { devicesCommand } from './commands/devices.js';
 import { doctorCommand } from './commands/doctor.js';
 import { embedCommand } from './commands/embed.js';
@@ -16,10 +17,12 @@ import { serveCommand } from './commands/serve.js';
 import { tokenizeCommand } from './commands/tokenize.js';
 import { transcribeCommand } from './commands/transcribe.js';
 import { verifyCommand } from './commands/verify.js';
+import { withExamples } from './examples.js';
 import { withModelNames } from './hub/model-names.js';
 import { version } from './own-package.js';
 import { exitHelp } from './terminal/exit-status.js';
 import { withHints } from './terminal/hints.js';
+import { withVerbosity } from './terminal/verbosity.js';
 
 /** Prints a command's help. */
 const helpCommand = (root: Command): Command =>
@@ -61,8 +64,9 @@ export function program(): Command {
     pullCommand(),
     lsCommand(),
     rmCommand(),
+    completionCommand(),
   ])
-    root.addCommand(withModelNames(withHints(command)));
+    root.addCommand(withExamples(withVerbosity(withModelNames(withHints(command)))));
   root.addCommand(helpCommand(root));
   root.addHelpText(
     'after',

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { confirmed } from '../terminal/ask.js';
 import { showBytes } from '../terminal/bytes.js';
-import { say } from '../terminal/report.js';
+import { notice, say } from '../terminal/report.js';
 
 interface RemoveFlags {
   readonly yes?: boolean;
@@ -17,7 +17,7 @@ async function rm(name: string, { yes }: RemoveFlags, command: Command): Promise
     if (!(await confirmed(`Remove ${what}?`))) return say('nothing was removed');
   }
   await remove(name);
-  say(`removed ${what}`);
+  notice(`removed ${what}`);
 }
 
 export const rmCommand = (): Command =>
