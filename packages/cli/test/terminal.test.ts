@@ -105,6 +105,22 @@ atTerminal(
   },
 );
 
+atTerminal('Tab completes a command, and the file of one', async () => {
+  writeFileSync(at('a-saved-chat.json'), JSON.stringify({ messages: [] }));
+  const chat = open('chat demo');
+  await chat.waitFor('> ');
+  chat.type('/sy\t');
+  await chat.waitFor('/system');
+  chat.type(ctrlC);
+  await chat.waitFor('> ');
+  chat.type(`/load ${at('a-sav')}\t`);
+  await chat.waitFor('a-saved-chat.json');
+  chat.type('\r');
+  await chat.waitFor('0 turns of');
+  chat.type('\x04');
+  expect(await chat.finished).toBe(0);
+});
+
 atTerminal('no word is broken at the edge; --no-history keeps nothing', async () => {
   const history = join(folder, 'none');
   const chat = open('chat demo --temperature 0 -n 60 --no-history', history, 40);
