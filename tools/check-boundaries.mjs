@@ -13,7 +13,7 @@ const allowed = {
   grammar: [],
   'backend-cuda': ['core', 'native-runtime'],
   'backend-metal': ['core', 'native-runtime'],
-  quant: ['core'],
+  quant: ['core', 'native-runtime'], // native-runtime: to find the addon
   hub: ['core'],
   models: ['core', 'quant'],
   runtime: ['core', 'quant', 'models', 'grammar', 'hub'], // hub: optional, imported for names alone

@@ -2,6 +2,7 @@ import { type Backend, BackendError, defineBackend } from '@quern/core';
 import { type CpuOptions, cpuDriver } from './driver.js';
 
 export { type CpuOptions, cpuDriver } from './driver.js';
+export { describeBinary } from './load.js';
 
 const known = ['threads', 'isa', 'precision'];
 

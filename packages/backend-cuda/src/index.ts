@@ -4,6 +4,7 @@ import { type CudaOptions, cudaDriver, cudaLibrary } from './driver.js';
 import { loadCudaAddon } from './load.js';
 
 export { type CudaOptions, cudaDriver } from './driver.js';
+export { describeBinary } from './load.js';
 
 /**
  * The function through which Quern loads this backend. Rejects as `cudaDriver`, and with BAD_ARGUMENT for an unknown

@@ -1,6 +1,12 @@
 import nodeModule from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { type Addon, loadBackendAddon } from '@quern/native-runtime';
+import {
+  type Addon,
+  addonPlaces,
+  type BinaryDescription,
+  describeBinary as describe,
+  loadAddon,
+} from '@quern/native-runtime';
 
 /** Bundlers that convert ESM to CommonJS leave `import.meta.url` empty; `__filename` exists then. */
 const from = import.meta.url ? fileURLToPath(import.meta.url) : __filename;
@@ -19,6 +25,11 @@ function prebuiltOf(module: typeof nodeModule) {
 
 const prebuilt = prebuiltOf(nodeModule);
 
+const places = () =>
+  addonPlaces({ backend: 'cuda', from, prebuilt, needs: 'CMake, a C++20 compiler and nvcc' });
+
 /** Loads the native addon. Throws UNSUPPORTED, with all candidates tried, if no binary loads. */
-export const loadCudaAddon = (): Addon =>
-  loadBackendAddon({ backend: 'cuda', from, prebuilt, needs: 'CMake, a C++20 compiler and nvcc' });
+export const loadCudaAddon = (): Addon => loadAddon(places());
+
+/** Which binary this package takes, and why; or why none loads, and what helps. */
+export const describeBinary = (): BinaryDescription => describe(places());

@@ -4,6 +4,7 @@ import { type MetalOptions, metalDriver, metalLibrary } from './driver.js';
 import { loadMetalAddon } from './load.js';
 
 export { type MetalOptions, metalDriver } from './driver.js';
+export { describeBinary } from './load.js';
 
 /** Metal is a part of macOS: elsewhere there is nothing to load. A library in its place may be anywhere. */
 function needSystem(): void {

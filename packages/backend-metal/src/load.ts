@@ -1,6 +1,12 @@
 import nodeModule from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { type Addon, loadBackendAddon } from '@quern/native-runtime';
+import {
+  type Addon,
+  addonPlaces,
+  type BinaryDescription,
+  describeBinary as describe,
+  loadAddon,
+} from '@quern/native-runtime';
 
 /** Bundlers that convert ESM to CommonJS leave `import.meta.url` empty; `__filename` exists then. */
 const from = import.meta.url ? fileURLToPath(import.meta.url) : __filename;
@@ -18,6 +24,10 @@ function prebuiltOf(module: typeof nodeModule) {
 
 const prebuilt = prebuiltOf(nodeModule);
 
+const places = () => addonPlaces({ backend: 'metal', from, prebuilt, needs: 'CMake and a C++20 compiler' });
+
 /** Loads the native addon. Throws UNSUPPORTED, with all candidates tried, if no binary loads. */
-export const loadMetalAddon = (): Addon =>
-  loadBackendAddon({ backend: 'metal', from, prebuilt, needs: 'CMake and a C++20 compiler' });
+export const loadMetalAddon = (): Addon => loadAddon(places());
+
+/** Which binary this package takes, and why; or why none loads, and what helps. */
+export const describeBinary = (): BinaryDescription => describe(places());

@@ -8,6 +8,8 @@ import {
   type DriverWeight,
   type FileSlice,
 } from '@quern/core';
+import { type AddonPlaces, chooseAddon } from './binary/choose-addon.js';
+import { failureOf } from './binary/describe-binary.js';
 
 /** Options for `make_device` of a device; undefined counts as absent. */
 export type NativeOptions = Readonly<Record<string, number | string | boolean | undefined>>;
@@ -111,66 +113,19 @@ export function addonFile(addon: Addon): string | undefined {
   return loaded.find((each) => each?.exports === addon)?.filename;
 }
 
-/** A package, and how to load it; absent: `require` of its name. */
-export interface AddonCandidate {
-  readonly name: string;
-  readonly load?: (() => Addon) | undefined;
-}
-
-/** Where to look for a driver's binary. */
-export interface AddonPlaces {
-  /** The driver's package, for error messages. */
-  readonly packageName: string;
-  /** Path of the driver's module: the start of package resolution. */
-  readonly from: string;
-  /** Paths and packages, best first. A function: computed only if the earlier candidates fail. */
-  readonly candidates: readonly (string | (() => string | AddonCandidate))[];
-  /** Advice for the error message, one line each. */
-  readonly help: readonly string[];
-}
-
-/** musl: the process report names no glibc. */
-function isMusl(): boolean {
-  const report = process.report;
-  const { excludeNetwork } = report as { excludeNetwork?: boolean };
-  Object.assign(report, { excludeNetwork: true }); // otherwise the report may wait for reverse DNS
-  const { header } = report.getReport() as { header: { glibcVersionRuntime?: string } };
-  Object.assign(report, { excludeNetwork });
-  return header.glibcVersionRuntime === undefined;
-}
-
-/** Platform as in names of prebuilt packages: 'linux-x64-gnu'. A call takes milliseconds. */
-export function platform(): string {
-  const base = `${process.platform}-${process.arch}`;
-  return process.platform === 'linux' ? `${base}-${isMusl() ? 'musl' : 'gnu'}` : base;
-}
-
-/** Of an error of `require`, without Node's advice about the "main" of a package.json: a path to a binary has none. */
-const firstLine = (error: unknown): string =>
-  String((error as Error).message)
-    .split('\n')[0]!
-    .replace(/\. Please verify that the package\.json has .*$/, '');
-
 /** Loads a native addon. Throws UNSUPPORTED, with all candidates tried, if no binary loads. */
-export function loadAddon({ packageName, from, candidates, help }: AddonPlaces): Addon {
-  const require = module.createRequire(from);
-  const tried: string[] = [];
-  for (const each of candidates) {
-    const candidate = typeof each === 'string' ? each : each();
-    const { name, load } = typeof candidate === 'string' ? { name: candidate, load: undefined } : candidate;
-    try {
-      return load ? load() : require(name);
-    } catch (error) {
-      tried.push(`  ${name}: ${firstLine(error)}`);
-    }
-  }
+export function loadAddon<A = Addon>(places: AddonPlaces<A>): A {
+  const { loaded, tried } = chooseAddon(places);
+  if (loaded) return loaded.addon;
+  const { reason, advice } = failureOf(places, tried);
   throw new BackendError(
     'UNSUPPORTED',
     [
-      `${packageName} has no binary for ${platform()} on Node ${process.version}`,
-      'Tried:',
-      ...tried,
-      ...help,
+      advice ? `${reason}. ${advice}` : reason,
+      `Tried on Node ${process.version}:`,
+      ...tried.map(({ name, message }) => `  ${name}: ${message}`),
+      ...(places.build && !advice?.includes(places.build) ? [places.build] : []),
+      ...(places.help ?? []),
     ].join('\n'),
   );
 }

@@ -1,5 +1,7 @@
 import { resolve } from 'node:path';
-import { type Addon, loadAddon, platform } from './addon.js';
+import { type Addon, loadAddon } from './addon.js';
+import type { AddonPlaces } from './binary/choose-addon.js';
+import { platform } from './binary/system.js';
 
 export interface BackendPlaces {
   /** 'cpu' of @quern/backend-cpu. */
@@ -12,26 +14,37 @@ export interface BackendPlaces {
   readonly needs: string;
 }
 
+/** Where the addon of a backend of Quern may be: for `loadAddon` and `describeBinary`. */
+export function addonPlaces({ backend, from, prebuilt, needs }: BackendPlaces): AddonPlaces<Addon> {
+  const variable = `QUERN_${backend.toUpperCase()}_BINARY`;
+  const [packageName, file] = [`@quern/backend-${backend}`, `backend_${backend}.node`];
+  const build = `To build it here (needs ${needs}): npx quern-backend-${backend} build`;
+  const forced = process.env[variable];
+  const common = { packageName, from, build, platforms: Object.keys(prebuilt ?? {}) };
+  if (forced) {
+    const advice = `Set ${variable} to a binary for ${platform()}, or unset it`;
+    return { ...common, candidates: [{ name: resolve(forced), why: `${variable} names it`, advice }] };
+  }
+  return {
+    ...common,
+    candidates: [
+      {
+        name: resolve(from, '../../build/Release', file),
+        why: 'it was built here',
+        advice: `Build it again, or delete it. ${build}`,
+      },
+      () => ({
+        name: `${packageName}-${platform()}`,
+        load: prebuilt?.[platform()],
+        why: 'the prebuilt package for this platform',
+      }),
+    ],
+    help: [`In a bundle: install ${packageName} beside it, or set ${variable} to the path of ${file}`],
+  };
+}
+
 /**
  * Loads the addon of a backend of Quern. QUERN_<BACKEND>_BINARY: only this file. Otherwise: the local build, then the
  * prebuilt binary. Throws UNSUPPORTED, with all candidates tried, if no binary loads.
  */
-export function loadBackendAddon({ backend, from, prebuilt, needs }: BackendPlaces): Addon {
-  const variable = `QUERN_${backend.toUpperCase()}_BINARY`;
-  const [name, file] = [`@quern/backend-${backend}`, `backend_${backend}.node`];
-  const forced = process.env[variable];
-  const usual = [
-    resolve(from, '../../build/Release', file),
-    () => ({ name: `${name}-${platform()}`, load: prebuilt?.[platform()] }),
-  ];
-  return loadAddon({
-    packageName: name,
-    from,
-    candidates: forced ? [forced] : usual,
-    help: [
-      'If optional dependencies were skipped, install them: npm install --include=optional',
-      `In a bundle: install ${name} beside it, or set ${variable} to the path of ${file}`,
-      `To build it here (needs ${needs}): npx quern-backend-${backend} build`,
-    ],
-  });
-}
+export const loadBackendAddon = (places: BackendPlaces): Addon => loadAddon(addonPlaces(places));

@@ -28,6 +28,7 @@ export type { MetadataInput, TypedMetadata } from './gguf/write-metadata.js';
 export { type F8Format, type F8Scales, f8Values, isF8Format } from './hugging-face/f8.js';
 export { type GptqInMemory, GptqRows } from './hugging-face/gptq-rows.js';
 export { InputFile } from './input-file.js';
+export { describeBinary } from './native.js';
 export {
   type ChosenFormat,
   chooseFormat,

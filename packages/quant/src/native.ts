@@ -1,5 +1,12 @@
 import nodeModule from 'node:module';
 import { resolve } from 'node:path';
+import {
+  type AddonPlaces,
+  type BinaryDescription,
+  chooseAddon,
+  describeBinary as describe,
+  platform,
+} from '@quern/native-runtime';
 import { here } from './here.js';
 
 /**
@@ -39,22 +46,22 @@ export interface NativeSearch {
   ): void;
 }
 
-const platform = `${process.platform}-${process.arch}${process.platform === 'linux' ? '-gnu' : ''}`;
-
 /**
- * Possible places of the addon: built here, or a package for this platform. Tools that trace an application's files
- * (Next, Vercel) find the packages by `module.createRequire` and literal names; webpack leaves it alone in this form.
+ * Packages with the addon, by platform. Tools that trace an application's files (Next, Vercel) find them by
+ * `module.createRequire` and literal names; webpack leaves it alone in this form.
  */
-function candidatesOf(module: typeof nodeModule): readonly (() => Addon | undefined)[] {
+function prebuiltOf(module: typeof nodeModule): Readonly<Record<string, () => Addon>> {
   const fromHere = module.createRequire(here);
-  const prebuilt: Readonly<Record<string, () => Addon>> = {
+  return {
     'linux-x64-gnu': () => fromHere('@quern/quant-linux-x64-gnu'),
     'linux-arm64-gnu': () => fromHere('@quern/quant-linux-arm64-gnu'),
+    'linux-x64-musl': () => fromHere('@quern/quant-linux-x64-musl'),
+    'linux-arm64-musl': () => fromHere('@quern/quant-linux-arm64-musl'),
+    'darwin-arm64': () => fromHere('@quern/quant-darwin-arm64'),
+    'darwin-x64': () => fromHere('@quern/quant-darwin-x64'),
+    'win32-x64': () => fromHere('@quern/quant-win32-x64'),
+    'win32-arm64': () => fromHere('@quern/quant-win32-arm64'),
   };
-  return [
-    () => fromHere(resolve(here, '../../build/Release/quant.node')), // one level above dist/ and src/ alike
-    () => prebuilt[platform]?.(),
-  ];
 }
 
 /** One set of functions per instruction set of this machine. */
@@ -63,17 +70,34 @@ export interface Addon {
   readonly avx2?: NativeSearch;
 }
 
-function load(): Addon | undefined {
-  for (const candidate of candidatesOf(nodeModule))
-    try {
-      return candidate();
-    } catch {} // try the next; without an addon JavaScript encodes, and a notice says so
-  return undefined;
-}
+const prebuilt = prebuiltOf(nodeModule);
 
-export const addon = load();
+const places: AddonPlaces<Addon> = {
+  packageName: '@quern/quant',
+  from: here,
+  platforms: Object.keys(prebuilt),
+  candidates: [
+    { name: resolve(here, '../../build/Release/quant.node'), why: 'it was built here' }, // one level above dist/ and src/ alike
+    () => ({
+      name: `@quern/quant-${platform()}`,
+      load: prebuilt[platform()],
+      why: 'the prebuilt package for this platform',
+    }),
+  ],
+};
+
+/** Which binary this package takes, and why; or why none loads, and what helps. */
+export const describeBinary = (): BinaryDescription => describe(places);
+
+/** Undefined if no binary loads: JavaScript encodes then, and a notice says so. */
+export const addon: Addon | undefined = chooseAddon(places).loaded?.addon;
 
 /** Undefined if no binary fits: encoding then runs in JavaScript. */
 export const native: NativeSearch | undefined = addon?.avx2 ?? addon?.baseline;
 
-export const noNative = `there is no native encoder for ${platform}, so blocks are encoded in JavaScript: the same bytes, but K formats take many times as long`;
+/** The notice of an encoder without the addon. */
+export function noNative(): string {
+  const { reason, advice } = describeBinary();
+  const slow = 'Blocks are encoded in JavaScript: the same bytes, but K formats take many times as long';
+  return [reason, ...(advice ? [advice] : []), slow].join('. ');
+}

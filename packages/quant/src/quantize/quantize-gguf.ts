@@ -91,7 +91,7 @@ export async function quantizeSource(
   const model = modelOf(source, importance !== undefined);
   const tensors = source.tensors.map((tensor) => targetOf(tensor, mix, model, importance, notices));
   for (const notice of notices.texts(name, importance)) onNotice?.(notice);
-  if (!native && tensors.some(isSearched)) onNotice?.(noNative);
+  if (!native && tensors.some(isSearched)) onNotice?.(noNative());
   await writeQuantized(output, metadataOf(source, mix, importance), tensors, pickOptions(options, written));
 }
 
