@@ -33,9 +33,9 @@ export const library = (entries = ['src/index.ts']): Options => ({
   },
 });
 
-/** The build of a command: ESM without declarations. */
-export const program = (entry: string): Options => ({
-  ...library([entry]),
+/** The build of a command, with the programs that it starts: ESM without declarations. */
+export const program = (...entries: string[]): Options => ({
+  ...library(entries),
   format: ['esm'],
   dts: false,
 });

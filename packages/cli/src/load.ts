@@ -1,7 +1,7 @@
 import { type Embedder, type LoadOptions, loadEmbedder, loadModel, type Model } from '@quern/runtime';
 import { type BackendFlags, type LoadFlags, loadOptions, oneBackendOptions } from './options.js';
 import { progressBar } from './terminal/progress.js';
-import { say } from './terminal/report.js';
+import { detail, notice } from './terminal/report.js';
 
 /** Loads a model by the flags, with a progress bar. For several backends it prints the plan's reasons. */
 export async function load(
@@ -16,10 +16,10 @@ export async function load(
     ...more,
     signal,
     onProgress: bar.update,
-    onNotice: say,
+    onNotice: notice,
   }).finally(() => bar.stop());
   const { ranges, reasons } = model.plan;
-  if (ranges.length > 1) for (const reason of reasons) say(reason);
+  for (const reason of reasons) (ranges.length > 1 ? notice : detail)(reason);
   return model;
 }
 
@@ -49,7 +49,7 @@ export async function withEmbedder<T>(
     ...oneBackendOptions(flags),
     signal,
     onProgress: bar.update,
-    onNotice: say,
+    onNotice: notice,
   }).finally(() => bar.stop());
   return await use(model);
 }

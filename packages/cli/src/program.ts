@@ -1,8 +1,9 @@
-import { createRequire } from 'node:module';
 import { Command } from 'commander';
 import { benchCommand } from './commands/bench.js';
 import { chatCommand } from './commands/chat.js';
+import { completionCommand } from './commands/completion.js';
 import { devicesCommand } from './commands/devices.js';
+import { doctorCommand } from './commands/doctor.js';
 import { embedCommand } from './commands/embed.js';
 import { inspectCommand } from './commands/inspect.js';
 import { logitsCommand } from './commands/logits.js';
@@ -16,10 +17,12 @@ import { serveCommand } from './commands/serve.js';
 import { tokenizeCommand } from './commands/tokenize.js';
 import { transcribeCommand } from './commands/transcribe.js';
 import { verifyCommand } from './commands/verify.js';
+import { withExamples } from './examples.js';
 import { withModelNames } from './hub/model-names.js';
+import { version } from './own-package.js';
+import { exitHelp } from './terminal/exit-status.js';
 import { withHints } from './terminal/hints.js';
-
-const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
+import { withVerbosity } from './terminal/verbosity.js';
 
 /** Prints a command's help. */
 const helpCommand = (root: Command): Command =>
@@ -52,6 +55,7 @@ export function program(): Command {
     logitsCommand(),
     inspectCommand(),
     devicesCommand(),
+    doctorCommand(),
     serveCommand(),
     benchCommand(),
     transcribeCommand(),
@@ -60,12 +64,13 @@ export function program(): Command {
     pullCommand(),
     lsCommand(),
     rmCommand(),
+    completionCommand(),
   ])
-    root.addCommand(withModelNames(withHints(command)));
+    root.addCommand(withExamples(withVerbosity(withModelNames(withHints(command)))));
   root.addCommand(helpCommand(root));
   root.addHelpText(
     'after',
-    '\nMODEL is a GGUF file, a folder with config.json and safetensors, `demo`, or a name of the Hugging Face Hub: hf:Qwen/Qwen3-0.6B-GGUF, qwen3:0.6b.',
+    `\nquern alone shows the devices and models that are here, and offers a demo.\nMODEL is a GGUF file, a folder with config.json and safetensors, \`demo\`, or a name of the Hugging Face Hub: hf:Qwen/Qwen3-0.6B-GGUF, qwen3:0.6b.\n${exitHelp}`,
   );
   return root;
 }

@@ -11,6 +11,20 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+/** The packages of Quern beside `quern` and the runtime. */
+const all = [
+  'backend-cpu',
+  'conformance',
+  'core',
+  'demo-model',
+  'grammar',
+  'hub',
+  'models',
+  'native-runtime',
+  'quant',
+  'server',
+];
+
 const packages = fileURLToPath(new URL('../../', import.meta.url));
 
 /** Copies a built package without its development files. */
@@ -34,8 +48,14 @@ function link(target: string, modules: string, name: string): void {
   symlinkSync(target, join(modules, name));
 }
 
-/** The command as npm installs it, with its dependencies only: without @quern/backend-reference, and without `leftOut`. */
-export function installCommand(leftOut: readonly string[] = []): {
+/**
+ * The command as npm installs it, with its dependencies only: without @quern/backend-reference, and without `leftOut`.
+ * `copied`: packages without what is built of them for this machine alone.
+ */
+export function installCommand(
+  leftOut: readonly string[] = [],
+  copied: readonly string[] = [],
+): {
   readonly folder: string;
   readonly script: string;
 } {
@@ -43,9 +63,9 @@ export function installCommand(leftOut: readonly string[] = []): {
   const modules = join(folder, 'node_modules');
   copyBuilt('cli', join(modules, 'quern'));
   copyBuilt('runtime', join(modules, '@quern/runtime'));
-  const all = ['backend-cpu', 'conformance', 'core', 'demo-model', 'grammar', 'models', 'quant', 'server'];
   for (const name of all.filter((each) => !leftOut.includes(each)))
-    symlinkSync(join(packages, name), join(modules, '@quern', name));
+    if (copied.includes(name)) copyBuilt(name, join(modules, '@quern', name));
+    else symlinkSync(join(packages, name), join(modules, '@quern', name));
   for (const from of ['cli', 'runtime'])
     for (const name of foreignDependencies(from))
       link(join(packages, from, 'node_modules', name), modules, name);

@@ -1,42 +1,13 @@
-import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { makeSyntheticEncoder, makeSyntheticSpeechModel } from '@quern/runtime';
 import { wavFile } from '../../runtime/test/audio/sound-files.js';
+import { atTerminal, type Opened, open as openWith } from './at-terminal.js';
 
-const cli = fileURLToPath(new URL('../dist/cli.js', import.meta.url));
-
-/** util-linux's `script` provides a terminal. */
-const hasTerminal =
-  process.platform === 'linux' && /util-linux/.test(String(spawnSync('script', ['--version']).stdout));
-if (!hasTerminal) console.warn('tests at a terminal are skipped: there is no `script` of util-linux');
-const atTerminal = hasTerminal ? test : test.skip;
-
-/** A command at a terminal. `waitFor` waits for a text after the last found one. */
-function open(args: string, history = '', columns = 80) {
-  const command = `stty cols ${columns} rows 24; ${process.execPath} ${cli} ${args}`;
-  const env = { ...process.env, QUERN_CHAT_HISTORY: history };
-  const child = spawn('script', ['-qec', command, '/dev/null'], { env });
-  let shown = '';
-  let seen = 0;
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    shown += text;
-  });
-  child.stdin.on('error', () => {});
-  const finished = new Promise<number | null>((resolve) => {
-    child.on('close', resolve);
-  });
-  const waitFor = async (text: string) => {
-    for (let waits = 0; !shown.includes(text, seen) && child.exitCode === null && waits < 6000; waits++)
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    if (!shown.includes(text, seen)) child.kill();
-    if (!shown.includes(text, seen)) throw new Error(`'${text}' did not come: ${shown}`);
-    seen = shown.indexOf(text, seen) + text.length;
-  };
-  return { waitFor, type: (text: string) => child.stdin.write(text), finished, shown: () => shown };
-}
+/** A command at a terminal, with a file for the lines of chats. */
+const open = (args: string, history = '', columns = 80): Opened =>
+  openWith(args, { env: { QUERN_CHAT_HISTORY: history }, columns });
 
 const folder = mkdtempSync(join(tmpdir(), 'quern-terminal-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -92,7 +63,7 @@ atTerminal(
 );
 
 /** The messages of a conversation, saved by the chat. */
-async function messagesOf(chat: ReturnType<typeof open>, name: string): Promise<Record<string, string>[]> {
+async function messagesOf(chat: Opened, name: string): Promise<Record<string, string>[]> {
   const path = join(folder, name);
   chat.type(`/save ${path}\r`);
   await chat.waitFor('saved in');
@@ -133,6 +104,22 @@ atTerminal(
     await next.finished;
   },
 );
+
+atTerminal('Tab completes a command, and the file of one', async () => {
+  writeFileSync(at('a-saved-chat.json'), JSON.stringify({ messages: [] }));
+  const chat = open('chat demo');
+  await chat.waitFor('> ');
+  chat.type('/sy\t');
+  await chat.waitFor('/system');
+  chat.type(ctrlC);
+  await chat.waitFor('> ');
+  chat.type(`/load ${at('a-sav')}\t`);
+  await chat.waitFor('a-saved-chat.json');
+  chat.type('\r');
+  await chat.waitFor('0 turns of');
+  chat.type('\x04');
+  expect(await chat.finished).toBe(0);
+});
 
 atTerminal('no word is broken at the edge; --no-history keeps nothing', async () => {
   const history = join(folder, 'none');

@@ -1,3 +1,4 @@
+export { type CacheState, inspectCache } from './cache/inspect-cache.js';
 export { quantisationOrder } from './choose/gguf-models.js';
 export { HubError, type HubErrorCode } from './error.js';
 export { type CachedModel, type CacheOptions, list } from './list.js';

@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { copyFile, link, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { list, pull, remove, resolveModel } from '@quern/hub';
+import { inspectCache, list, pull, remove, resolveModel } from '@quern/hub';
 import { placeFile } from '../src/cache/place-file.js';
 import { randomBytes, sha256 } from './fake-hub.js';
 import { useHub } from './hub-test.js';
@@ -264,5 +264,51 @@ describe('a cache that cannot be used', () => {
       if (isRoot) process.seteuid!(0);
       chmodSync(closed, 0o755);
     }
+  });
+});
+
+describe('inspectCache', () => {
+  test('bytes of files, each once, and of downloads that have not ended', async () => {
+    at.hub.commit('owner/name', { 'm-Q4_K_M.gguf': model });
+    await pull('hf:owner/name', at.options());
+    const before = await inspectCache(at.options());
+    writeFileSync(at.at('owner/name', 'blobs', 'x.incomplete'), model.subarray(0, 1000));
+    expect(await inspectCache(at.options())).toEqual({
+      path: at.cacheDir,
+      exists: true,
+      bytes: before.bytes + 1000,
+      incompleteBytes: 1000,
+      freeBytes: expect.any(Number),
+    });
+    expect(before.bytes).toBeGreaterThanOrEqual(model.length);
+    expect(before.bytes).toBeLessThan(2 * model.length); // links are not followed
+  });
+
+  test('a folder that does not exist is not made; no permission to make it', async () => {
+    const folder = join(at.cacheDir, 'a', 'b');
+    expect(await inspectCache(at.options({ cacheDir: folder }))).toMatchObject({ exists: false, bytes: 0 });
+    expect(readdirSync(at.cacheDir)).toEqual([]);
+    chmodSync(at.cacheDir, 0o555);
+    const isRoot = process.getuid?.() === 0;
+    if (isRoot) process.seteuid!(65534); // root may write everywhere
+    try {
+      for (const [cacheDir, exists] of [
+        [folder, false],
+        [at.cacheDir, true],
+      ] as const)
+        expect(await inspectCache(at.options({ cacheDir }))).toMatchObject({ exists, unwritable: 'EACCES' });
+    } finally {
+      if (isRoot) process.seteuid!(0);
+      chmodSync(at.cacheDir, 0o755);
+    }
+  });
+
+  test('a file in its place', async () => {
+    const file = join(at.cacheDir, 'file');
+    writeFileSync(file, 'x');
+    expect(await inspectCache(at.options({ cacheDir: join(file, 'hub') }))).toMatchObject({
+      exists: false,
+      unwritable: 'ENOTDIR',
+    });
   });
 });

@@ -71,6 +71,7 @@ export {
   callFormats,
 } from './chat/answer/index.js';
 export * from './chat/index.js';
+export { type QuernField, type QuernPackage, quernPackages } from './discovery/application.js';
 export { type ArchitectureReport, loadArchitectures } from './discovery/architectures.js';
 export {
   type DescribeDevicesOptions,

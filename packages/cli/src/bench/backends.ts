@@ -1,6 +1,6 @@
 import { type Backend, findBackend, findBackends, type Precision } from '@quern/runtime';
 import { byBackend } from '../options.js';
-import { say } from '../terminal/report.js';
+import { notice } from '../terminal/report.js';
 import { BenchError } from './error.js';
 
 export interface BackendFlags {
@@ -34,7 +34,7 @@ export async function openBackend(flags: BackendFlags): Promise<Backend> {
     await findBackend(failed.package, chosen(flags));
   }
   const [reason] = failed.error.split('\n');
-  say(`${failed.package} cannot be used: ${reason}. Measuring '${first.name}'`);
+  notice(`${failed.package} cannot be used: ${reason}. Measuring '${first.name}'`);
   return first.backend;
 }
 

@@ -8,7 +8,7 @@ import {
   type Model,
   openModelFile,
 } from '@quern/runtime';
-import { say } from '../terminal/report.js';
+import { notice } from '../terminal/report.js';
 import { type Check, checkedTokens, checkOutput } from './check.js';
 import { timesOf } from './measure.js';
 import { type Share, shareOf } from './shares.js';
@@ -168,7 +168,7 @@ export async function measureModel(
   const residentBytes = process.memoryUsage.rss();
   const [first] = backends;
   const inParts = model.plan.ranges.length > 1;
-  if (inParts) for (const reason of model.plan.reasons) say(reason);
+  if (inParts) for (const reason of model.plan.reasons) notice(reason);
   const measured = inParts ? model.plan.ranges.map(showRange).join(' + ') : undefined;
   const checked = check ? await checkOutput(model, leastPlain(backends), signal, measured) : undefined;
   const figures = await measureWorks(model, first!, inParts ? undefined : ceilings, works, options);

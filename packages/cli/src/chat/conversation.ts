@@ -2,7 +2,7 @@ import type { ChatGeneration, ChatMessage, ChatPiece, Model, SpeculateOptions } 
 import { type AdapterFlags, adapterChoices } from '../adapters.js';
 import { generateOptions, type SamplingFlags } from '../options.js';
 import { progressBar } from '../terminal/progress.js';
-import { isCoded, say } from '../terminal/report.js';
+import { isCoded, notice } from '../terminal/report.js';
 import { Thoughts } from '../terminal/thoughts.js';
 import { WordWrap } from '../terminal/word-wrap.js';
 import { write } from '../terminal/write.js';
@@ -80,7 +80,7 @@ export class Conversation {
     await write('\n');
     const { text, reason } = await generation.result;
     this.turns = [...turns, [user, { role: 'assistant', content: text }]];
-    if (reason === 'context') say(`the answer ends: the context of ${this.model.context} tokens is full`);
+    if (reason === 'context') notice(`the answer ends: the context of ${this.model.context} tokens is full`);
   }
 
   dispose(): void {
@@ -138,7 +138,7 @@ export class Conversation {
   private sayForgotten(count: number): void {
     if (count === 0) return;
     const what = count === 1 ? 'the oldest turn is' : `the ${count} oldest turns are`;
-    say(
+    notice(
       `the conversation no longer fits in the context of ${this.model.context} tokens: ${what} forgotten (a larger --ctx helps)`,
     );
   }

@@ -17,6 +17,12 @@ const plain = {
 } as const;
 const withArgument = { '/system': 'system', '/save': 'save', '/load': 'load' } as const;
 
+/** What Tab completes: of each command the usual name. */
+export const commandNames: readonly string[] = [
+  ...Object.keys(withArgument),
+  ...['/reset', '/help', '/exit'],
+];
+
 /** The start of a chat. */
 export const hint = '/help lists the commands; Ctrl-C stops an answer, Ctrl-D ends the chat';
 
@@ -27,7 +33,7 @@ export const help = `/system TEXT   sets the system message; - removes it; witho
 /exit          ends the chat, as Ctrl-D does
 //…            sends a message with a leading /
 Several lines: Alt+Enter, or \\ at the end of a line, or """ before and after; pasted lines are one message
-Up and Down: earlier messages; Ctrl-C stops an answer`;
+Up and Down: earlier messages; Tab: completes a command or a file; Ctrl-C stops an answer`;
 
 const isName = <Names extends object>(names: Names, name: string): name is string & keyof Names =>
   Object.hasOwn(names, name);

@@ -3,6 +3,7 @@ import { Interrupted, interrupt, onInterrupt } from '../terminal/interrupt.js';
 import { markPastes, PasteFilter } from '../terminal/paste-filter.js';
 import { PasteInput } from '../terminal/paste-input.js';
 import { say } from '../terminal/report.js';
+import { completeLine } from './complete-line.js';
 import { Entry } from './entry.js';
 import type { History } from './history.js';
 
@@ -29,6 +30,7 @@ export class Lines {
       input: this.input ?? process.stdin,
       output: process.stderr,
       terminal: this.edits,
+      completer: completeLine,
       history: [...history.lines].reverse(),
       historySize: 1000,
       removeHistoryDuplicates: true,

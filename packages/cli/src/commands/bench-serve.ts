@@ -9,7 +9,7 @@ import { parserOf } from '../options.js';
 import { wholeOption } from '../serve/whole-option.js';
 import { count } from '../terminal/count.js';
 import { interruptible } from '../terminal/interrupt.js';
-import { say } from '../terminal/report.js';
+import { notice } from '../terminal/report.js';
 import { write, writeJson } from '../terminal/write.js';
 
 interface LoadFlags {
@@ -66,7 +66,7 @@ async function load(url: string, flags: LoadFlags, command: Command): Promise<vo
   const { model, apiKey: key, completions = false, sharedPrefix: sharedTokens, rate, ...rest } = flags;
   const target = { url: apiOf(url), model, key, chat: !completions };
   await interruptible(async (signal) => {
-    const tell = (done: number) => done % 50 === 0 && say(`${done} of ${flags.requests} requests`);
+    const tell = (done: number) => done % 50 === 0 && notice(`${done} of ${flags.requests} requests`);
     const result = await sendLoad(target, { ...rest, rate, sharedTokens }, tell, signal);
     const figures = figuresOf(result, { firstToken: flags.sloTtft, betweenTokens: flags.sloItl });
     if (flags.json) await writeJson(figures);

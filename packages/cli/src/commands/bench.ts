@@ -24,7 +24,7 @@ import { kvOption, noMmapOption, positive, splitOption, whole, withNamedBackend 
 import { needFree } from '../output-path.js';
 import { inTemporaryFolder } from '../temporary-folder.js';
 import { interruptible } from '../terminal/interrupt.js';
-import { say } from '../terminal/report.js';
+import { notice } from '../terminal/report.js';
 import { write, writeJson } from '../terminal/write.js';
 import { benchServeCommand } from './bench-serve.js';
 
@@ -86,7 +86,7 @@ async function subjectsOf(
     use: (work) =>
       inTemporaryFolder(async (folder) => {
         const path = join(folder, `${shape}-${recipe}.gguf`);
-        say(`making ${shape} in ${recipe} …`);
+        notice(`making ${shape} in ${recipe} …`);
         await makeArch(path, shape, { format: recipe, seed, signal });
         return work(path);
       }),
@@ -147,7 +147,7 @@ class Measurements {
         mmap,
         split,
         signal: this.signal,
-        onWork: (work) => say(`${name} (${where}): ${showWork(work)} …`),
+        onWork: (work) => notice(`${name} (${where}): ${showWork(work)} …`),
       });
       this.runs.push({ model: name, ...figures });
     } finally {
@@ -186,7 +186,7 @@ async function print({ machines, runs }: Measurements, { json, svg }: BenchFlags
 async function make(path: string, { arch, format, seed }: BenchFlags, signal: AbortSignal): Promise<void> {
   const [shape, recipe] = [arch[0]!, format[0]!];
   await makeArch(path, shape, { format: recipe, seed, signal });
-  say(`${path}: ${shape} in ${recipe}, random weights from seed ${seed}`);
+  notice(`${path}: ${shape} in ${recipe}, random weights from seed ${seed}`);
 }
 
 /** What has a meaning for one backend alone, or for several. */

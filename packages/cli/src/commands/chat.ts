@@ -17,7 +17,7 @@ import {
 } from '../speculation.js';
 import { count } from '../terminal/count.js';
 import { Interrupted, interruptible } from '../terminal/interrupt.js';
-import { isCoded, report, say, sayError } from '../terminal/report.js';
+import { isCoded, notice, report, say, sayError } from '../terminal/report.js';
 
 interface ChatFlags extends LoadFlags, ConversationFlags, SpeculationFlags, TemplateFlags {
   /** False with --no-history. */
@@ -91,7 +91,7 @@ async function loadSaved(conversation: Conversation, path: string): Promise<void
 
 const openHistory = ({ history }: ChatFlags): Promise<History> =>
   History.open(history && process.stdin.isTTY ? historyPath() : '', ({ message }) =>
-    say(`earlier messages are not kept: ${message} (--no-history does without)`),
+    notice(`earlier messages are not kept: ${message} (--no-history does without)`),
   );
 
 async function converse(
@@ -101,7 +101,7 @@ async function converse(
 ): Promise<void> {
   const lines = new Lines(await openHistory(flags));
   const conversation = new Conversation(model, flags, speculate);
-  if (lines.interactive) say(`${model.backend}, context of ${model.context} tokens. ${hint}`);
+  if (lines.interactive) notice(`${model.backend}, context of ${model.context} tokens. ${hint}`);
   try {
     let line = await lines.next();
     while (line !== undefined && (await execute(conversation, line, lines.interactive)))

@@ -4,7 +4,7 @@ import { withEmbedder } from '../load.js';
 import { type BackendFlags, numberOption, withBackend } from '../options.js';
 import { interruptible } from '../terminal/interrupt.js';
 import { progressBar } from '../terminal/progress.js';
-import { say } from '../terminal/report.js';
+import { notice } from '../terminal/report.js';
 import { readLines } from '../terminal/stdin.js';
 import { write, writeJson } from '../terminal/write.js';
 
@@ -43,7 +43,7 @@ const optionsOf = ({ prompt, prefix, ...lengths }: EmbedFlags): EmbedOptions => 
 
 /** Reports truncated texts on stderr. */
 export function reportTruncated(truncated: number, texts: number): void {
-  if (truncated > 0) say(`${truncated} of ${texts} texts were longer than the limit and were truncated`);
+  if (truncated > 0) notice(`${truncated} of ${texts} texts were longer than the limit and were truncated`);
 }
 
 async function embed(path: string, given: string[], flags: EmbedFlags, command: Command): Promise<void> {

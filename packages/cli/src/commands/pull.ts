@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { download, type NameFlags, withNameFlags } from '../hub/download.js';
 import { showBytes } from '../terminal/bytes.js';
-import { say } from '../terminal/report.js';
+import { notice } from '../terminal/report.js';
 import { write, writeJson } from '../terminal/write.js';
 
 interface PullFlags extends NameFlags {
@@ -14,7 +14,7 @@ async function pullNamed(name: string, flags: PullFlags): Promise<void> {
   if (flags.json) return writeJson(pulled);
   const { path, repository, quantisation, files, bytes } = pulled;
   const what = [quantisation, `${files.length} ${files.length === 1 ? 'file' : 'files'}`, showBytes(bytes)];
-  say(`hf:${repository}: ${what.filter((each) => each !== undefined).join(', ')}`);
+  notice(`hf:${repository}: ${what.filter((each) => each !== undefined).join(', ')}`);
   await write(`${path}\n`);
 }
 

@@ -5,7 +5,7 @@ import { needFree } from '../output-path.js';
 import { type CompareFlags, Comparison, type Outcome } from '../quantize/compare.js';
 import { showOutcomes, showTensors } from '../quantize/table.js';
 import { interruptible } from '../terminal/interrupt.js';
-import { say } from '../terminal/report.js';
+import { notice } from '../terminal/report.js';
 import { write, writeJson } from '../terminal/write.js';
 
 interface QuantizeFlags extends CompareFlags {
@@ -40,7 +40,7 @@ async function quantize(
     const outcomes: Outcome[] = [];
     if (output !== undefined && format !== undefined) {
       outcomes.push(await comparison.write(output, format, Boolean(flags.report)));
-      say(summary(output, outcomes[0]!));
+      notice(summary(output, outcomes[0]!));
     }
     if (flags.report) await report(comparison, outcomes, flags, format);
     else if (flags.json) await writeJson(written(output!, outcomes[0]!));

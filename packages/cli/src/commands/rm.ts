@@ -1,7 +1,7 @@
-import { createInterface } from 'node:readline/promises';
 import { Command } from 'commander';
+import { confirmed } from '../terminal/ask.js';
 import { showBytes } from '../terminal/bytes.js';
-import { say } from '../terminal/report.js';
+import { notice, say } from '../terminal/report.js';
 
 interface RemoveFlags {
   readonly yes?: boolean;
@@ -14,19 +14,10 @@ async function rm(name: string, { yes }: RemoveFlags, command: Command): Promise
   if (!yes) {
     if (!process.stdin.isTTY)
       command.error(`error: to remove ${what}, give --yes: there is no terminal to ask at`);
-    if (!(await confirmed(`Remove ${what}? [y/N] `))) return say('nothing was removed');
+    if (!(await confirmed(`Remove ${what}?`))) return say('nothing was removed');
   }
   await remove(name);
-  say(`removed ${what}`);
-}
-
-async function confirmed(question: string): Promise<boolean> {
-  const lines = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    return /^y(es)?$/i.test((await lines.question(question)).trim());
-  } finally {
-    lines.close();
-  }
+  notice(`removed ${what}`);
 }
 
 export const rmCommand = (): Command =>

@@ -30,7 +30,7 @@ import { count } from '../terminal/count.js';
 import { figure } from '../terminal/figure.js';
 import { interruptible } from '../terminal/interrupt.js';
 import { progressBar } from '../terminal/progress.js';
-import { say } from '../terminal/report.js';
+import { notice } from '../terminal/report.js';
 import { Thoughts } from '../terminal/thoughts.js';
 import { write, writeJson } from '../terminal/write.js';
 
@@ -136,7 +136,7 @@ async function answer(
   if (flags.json) await writeJson(jsonResult(model, await generation.result));
   else {
     await stream(chats ? '' : prompt, generation, new Thoughts(flags.thinking !== false));
-    say(summary(model, await generation.result));
+    notice(summary(model, await generation.result));
   }
   options.signal.throwIfAborted();
 }

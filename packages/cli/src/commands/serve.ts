@@ -25,7 +25,7 @@ import {
   withSpeculator,
 } from '../speculation.js';
 import { interruptible } from '../terminal/interrupt.js';
-import { say } from '../terminal/report.js';
+import { notice } from '../terminal/report.js';
 
 interface ServeFlags extends LoadFlags, TemplateFlags, AdapterFlags, SpeculationFlags {
   readonly host?: readonly string[];
@@ -67,11 +67,11 @@ async function serve(named: string[], given: ServeFlags, command: Command): Prom
       for (const { name, path } of paths) {
         const model = await loadAny(path, flags, signal);
         models[name] = model;
-        if (model instanceof Model) say(`${name}: ${model.plan.reasons.at(-1)}`);
+        if (model instanceof Model) notice(`${name}: ${model.plan.reasons.at(-1)}`);
       }
       const listening = async (speculate: SpeculateOptions | undefined) => {
         const server = await listen(models, { ...flags, aliases }, speculate, command);
-        say(`${Object.keys(models).join(', ')}: listening on ${server.urls.join(', ')}`);
+        notice(`${Object.keys(models).join(', ')}: listening on ${server.urls.join(', ')}`);
         await untilStopped(server, signal);
       };
       await withSpeculator(flags, signal, listening, { cache: 'paged', sequences: flags.sequences });
@@ -156,7 +156,7 @@ async function listen(
 
 async function loadAny(path: string, flags: ServeFlags, signal: AbortSignal): Promise<AnyModel> {
   const kind = await modelKind(path);
-  const one = { ...oneBackendOptions(flags), signal, onNotice: say };
+  const one = { ...oneBackendOptions(flags), signal, onNotice: notice };
   if (kind === 'encoder') return loadEmbedder(path, one);
   if (kind === 'speech') return loadSpeechModel(path, one);
   const { sequences, maxQueue } = flags;
@@ -193,7 +193,7 @@ const serverOptions = (models: Record<string, AnyModel>, flags: ListenFlags): Se
 /** SIGINT and SIGTERM end the server: running requests go on, up to a time. */
 async function untilStopped(server: RunningServer, signal: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
-  if (server.running > 0) say(`waiting for ${server.running} running requests`);
+  if (server.running > 0) notice(`waiting for ${server.running} running requests`);
   await server.close();
 }
 

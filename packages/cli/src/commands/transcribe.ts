@@ -13,7 +13,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { type BackendFlags, helpOf, numberOption, oneBackendOptions, withBackend } from '../options.js';
 import { interruptible } from '../terminal/interrupt.js';
 import { type ProgressBar, progressBar } from '../terminal/progress.js';
-import { say } from '../terminal/report.js';
+import { notice } from '../terminal/report.js';
 import { write, writeJson } from '../terminal/write.js';
 
 interface TranscribeFlags extends BackendFlags {
@@ -119,9 +119,9 @@ async function print(
   }
   const result = await transcription.result;
   if (format === 'json') await writeJson(jsonResult(model, result));
-  else say(summary(model, result));
+  else notice(summary(model, result));
   const { cutPromptTokens: cut } = result;
-  if (cut > 0) say(`the prompt is too long: its first ${cut} tokens were not read`);
+  if (cut > 0) notice(`the prompt is too long: its first ${cut} tokens were not read`);
 }
 
 const isSound = (path: string): boolean => /\.(wav|flac|mp3|ogg|oga|opus|webm|mka|m4a|mp4|aac)$/i.test(path);
@@ -140,7 +140,7 @@ async function transcribe(
       ...oneBackendOptions(flags),
       signal,
       onProgress: bar.update,
-      onNotice: say,
+      onNotice: notice,
     }).finally(() => bar.stop());
     await print(model, audio, flags, signal);
   });

@@ -2,6 +2,7 @@ import { formatCloseness, type OpComparison } from '@quern/conformance';
 import { type Backend, type ModelKind, modelKind, type Precision, RuntimeError } from '@quern/runtime';
 import { Command } from 'commander';
 import { backendOptionOption, positive, positiveNumber, precisionOption } from '../options.js';
+import { exitStatus } from '../terminal/exit-status.js';
 import { interruptible } from '../terminal/interrupt.js';
 import { write, writeJson } from '../terminal/write.js';
 import { verifyEncoder } from '../verify/encoder.js';
@@ -89,7 +90,7 @@ async function verify(path: string, flags: VerifyFlags, signal: AbortSignal): Pr
   const passed = await withBackendNamed(backend, { threads, precision, backendOptions }, (tested) =>
     ops ? compareOps(context, kind, tested, json) : compareModel(context, kind, tested, flags),
   );
-  if (!passed) process.exitCode = 1;
+  if (!passed) process.exitCode = exitStatus.failed;
 }
 
 export const verifyCommand = (): Command =>

@@ -2,7 +2,7 @@ import type { HubOptions } from '@quern/hub';
 import type { Command } from 'commander';
 import { downloadProgress } from '../terminal/download-progress.js';
 import { interruptible } from '../terminal/interrupt.js';
-import { say } from '../terminal/report.js';
+import { notice } from '../terminal/report.js';
 
 /** As parsed by commander. */
 export interface NameFlags {
@@ -23,6 +23,6 @@ export const download = <T>(
 ): Promise<T> =>
   interruptible(async (signal) => {
     const { update, stop } = downloadProgress();
-    const options = { revision, signal, onProgress: update, onNotice: say, ...(offline && { offline }) };
+    const options = { revision, signal, onProgress: update, onNotice: notice, ...(offline && { offline }) };
     return await call(options).finally(stop);
   });

@@ -3,7 +3,7 @@ import { withEmbedder, withModel } from '../load.js';
 import type { BackendFlags } from '../options.js';
 import { readText } from '../read-text.js';
 import { progressBar } from '../terminal/progress.js';
-import { say } from '../terminal/report.js';
+import { notice } from '../terminal/report.js';
 
 /** A measure of a converted model, besides size and weight errors. */
 export interface Accuracy {
@@ -43,7 +43,7 @@ export async function accuracyOf(
     return cosines(source, { lines, tokens, flags, signal });
   }
   if (kind === 'speech') {
-    say(`${source} is a speech model: no perplexity; the report has only sizes and errors`);
+    notice(`${source} is a speech model: no perplexity; the report has only sizes and errors`);
     return undefined;
   }
   const of = (path: string) =>

@@ -1,7 +1,7 @@
 import type { Progress } from '@quern/runtime';
 import { showBytes } from './bytes.js';
 import { type ProgressBar, progressBar } from './progress.js';
-import { say } from './report.js';
+import { notice } from './report.js';
 
 /** Lines per download where no bar can be drawn. */
 const steps = 10;
@@ -19,12 +19,12 @@ function progressLines(): ProgressBar {
       const { done, total } = progress;
       if (progress.phase === 'download' && progress.waitingFor !== waitedFor) {
         waitedFor = progress.waitingFor;
-        if (waitedFor !== undefined) say(`waiting for process ${waitedFor}, which downloads this model`);
+        if (waitedFor !== undefined) notice(`waiting for process ${waitedFor}, which downloads this model`);
       }
       const step = total === 0 ? steps : Math.floor((steps * done) / total);
       if (step <= shown) return;
       shown = step;
-      say(lineOf(progress));
+      notice(lineOf(progress));
     },
     stop() {},
   };

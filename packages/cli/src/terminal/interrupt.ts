@@ -1,9 +1,9 @@
-/** Signals that end the program, and the exit statuses that shells use for them. */
-const statuses = { SIGINT: 130, SIGTERM: 143 } as const;
+import { exitStatus } from './exit-status.js';
 
-export type Interrupt = keyof typeof statuses;
+/** Signals that end the program. */
+const names = ['SIGINT', 'SIGTERM'] as const;
 
-const names = Object.keys(statuses) as Interrupt[];
+export type Interrupt = (typeof names)[number];
 
 /** Thrown when Ctrl-C or SIGTERM ends the work: the program ends without a message. */
 export class Interrupted extends Error {
@@ -12,7 +12,7 @@ export class Interrupted extends Error {
   }
 
   get status(): number {
-    return statuses[this.by];
+    return exitStatus[this.by];
   }
 }
 

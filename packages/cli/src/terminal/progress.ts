@@ -2,6 +2,8 @@ import type { Phase, Progress } from '@quern/runtime';
 import { Presets, SingleBar } from 'cli-progress';
 import { showBytes } from './bytes.js';
 
+import { isQuiet } from './verbosity.js';
+
 export interface ProgressBar {
   /** Shows the progress. Work that is done takes its bar away. */
   update(progress: Progress): void;
@@ -36,9 +38,9 @@ function downloadText({ done, total, waitingFor }: Progress<'download'>): string
   return `download: ${showBytes(done)} of ${showBytes(total)}${waiting}`;
 }
 
-/** A progress bar on stderr, if stderr is a terminal. */
+/** A progress bar on stderr, if stderr is a terminal; none with --quiet. */
 export function progressBar(): ProgressBar {
-  if (!process.stderr.isTTY) return { update() {}, stop() {} };
+  if (!process.stderr.isTTY || isQuiet()) return { update() {}, stop() {} };
   const bar = new SingleBar(
     {
       format: '{bar} {percentage}% {text}',

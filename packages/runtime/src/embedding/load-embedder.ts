@@ -24,7 +24,16 @@ import { needNotAborted } from '../need-not-aborted.js';
 import { encoderActivationBytes } from '../planner/memory.js';
 import { Embedder } from './embedder.js';
 
-const shared = ['threads', 'precision', 'mmap', 'resolveFrom', 'signal', 'onProgress', 'onNotice'] as const;
+const shared = [
+  'threads',
+  'precision',
+  'mmap',
+  'resolveFrom',
+  'offline',
+  'signal',
+  'onProgress',
+  'onNotice',
+] as const;
 
 export interface EmbedderOptions extends Pick<LoadOptions, (typeof shared)[number]>, OneBackendOptions {
   /** Pooling of a text's rows into one. Default: from the model's files, else 'mean'. */

@@ -8,6 +8,8 @@ import type { NoticeListener } from '../notice.js';
 
 /** What a download needs of a call's options. */
 export interface Obtaining {
+  /** True: no request. */
+  readonly offline?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ProgressListener<'download'> | undefined;
   readonly onNotice?: NoticeListener;
@@ -37,8 +39,8 @@ export async function obtainModel(id: string, options: Obtaining): Promise<strin
     return undefined;
   }
   if (!hub.isHubName(id)) return undefined;
-  const { signal, onProgress, onNotice } = options;
-  return (await hub.resolveModel(id, { signal, onProgress, onNotice })).path;
+  const { offline, signal, onProgress, onNotice } = options;
+  return (await hub.resolveModel(id, { offline, signal, onProgress, onNotice })).path;
 }
 
 const isHub = (loaded: unknown): loaded is typeof Hub =>

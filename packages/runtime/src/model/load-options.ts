@@ -110,6 +110,8 @@ export interface LoadOptions {
    * keyed by name: { cpu: { isa: 'avx2' } }.
    */
   readonly backendOptions?: Readonly<Record<string, unknown>> | undefined;
+  /** True: a model by name ('hf:owner/name') comes from the cache alone, without a request. Default: HF_HUB_OFFLINE, else false. */
+  readonly offline?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
   /**
    * Called with the bytes of a download ('download'), when the backend is found ('backend'), and with the loaded bytes
@@ -262,6 +264,11 @@ export const loadSchema = {
     ...rules.object,
     about: "further options for the backend's createBackend; several backends: keyed by name",
     absent: 'none',
+  },
+  offline: {
+    ...rules.flag,
+    about: 'a model by name comes from the cache alone, without a request',
+    absent: 'HF_HUB_OFFLINE, else false',
   },
   signal: { ...rules.signal, about: 'ends loading; the call rejects with ABORTED', absent: 'none' },
   onProgress: {

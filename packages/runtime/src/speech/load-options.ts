@@ -12,6 +12,7 @@ const shared = [
   'mmap',
   'graph',
   'resolveFrom',
+  'offline',
   'signal',
   'onProgress',
   'onNotice',

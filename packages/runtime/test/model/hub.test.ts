@@ -5,7 +5,16 @@ import { createBackend } from '@quern/backend-reference';
 import { demoModelPath } from '@quern/demo-model';
 import { type MetadataInput, writeGguf } from '@quern/quant';
 import { FakeHub } from '../../../hub/test/fake-hub.js';
-import { describeFile, loadModel, modelKind, openTokenizer, type Progress } from '../../src/index.js';
+import {
+  describeFile,
+  loadEmbedder,
+  loadModel,
+  loadSpeechModel,
+  modelKind,
+  openTokenizer,
+  type Progress,
+  planModel,
+} from '../../src/index.js';
 
 const demo = readFileSync(demoModelPath);
 let hub: FakeHub;
@@ -43,6 +52,33 @@ test('a name of the Hub: downloaded with progress, then from the cache', async (
   expect((await openTokenizer('hf:owner/demo')).encode('Once').length).toBeGreaterThan(0);
   expect(hub.seen).toHaveLength(requests);
   backend.dispose();
+});
+
+test('offline: no request; the cache has the model, or the error says how to get it', async () => {
+  hub.commit('owner/demo', { 'demo-Q8_0.gguf': demo });
+  for (const load of [loadModel, loadEmbedder, loadSpeechModel, planModel])
+    await expect(load('hf:owner/demo', { offline: true })).rejects.toMatchObject({
+      code: 'NOT_CACHED',
+      message: expect.stringContaining('quern pull hf:owner/demo'),
+    });
+  expect(hub.seen).toEqual([]);
+  const backend = await createBackend();
+  (await loadModel('hf:owner/demo', { backend })).dispose();
+  const requests = hub.seen.length;
+  (await loadModel('hf:owner/demo', { backend, offline: true })).dispose();
+  expect(hub.seen).toHaveLength(requests);
+  backend.dispose();
+});
+
+test('offline: false is stronger than HF_HUB_OFFLINE; only true and false are taken', async () => {
+  hub.commit('owner/demo', { 'demo-Q8_0.gguf': demo });
+  process.env.HF_HUB_OFFLINE = '1';
+  const backend = await createBackend();
+  await expect(loadModel('hf:owner/demo', { backend })).rejects.toMatchObject({ code: 'NOT_CACHED' });
+  (await loadModel('hf:owner/demo', { backend, offline: false })).dispose();
+  backend.dispose();
+  const text = { offline: 'yes' } as { offline: never };
+  await expect(loadModel('hf:owner/demo', text)).rejects.toMatchObject({ code: 'BAD_OPTION' });
 });
 
 /** The two files of a split model, each with one tensor. */
