@@ -19,8 +19,9 @@ export function measure(app) {
   const found = { packages: {}, pages: { bytes: 0, files: 0 } };
   for (const file of filesBelow(modules)) {
     const path = file.slice(modules.length + 1);
-    const isPage = path.startsWith('@quern/core/docs/');
-    const entry = isPage ? found.pages : (found.packages[packageOf(path)] ??= { bytes: 0, files: 0 });
+    const name = packageOf(path);
+    found.packages[name] ??= { bytes: 0, files: 0 };
+    const entry = path.startsWith('@quern/core/docs/') ? found.pages : found.packages[name];
     entry.bytes += statSync(file).size;
     entry.files++;
   }
