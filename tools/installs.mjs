@@ -5,14 +5,23 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { checkAlone } from './installs/alone.mjs';
+import { checkBundlers } from './installs/bundlers.mjs';
 import { checkManagers } from './installs/managers.mjs';
 import { rows, writeTable } from './installs/table.mjs';
 import { fetchTools } from './installs/tools.mjs';
+import { checkTypes } from './installs/types.mjs';
+import { checkVersions } from './installs/versions.mjs';
 import { work } from './installs/work.mjs';
 import { packAll } from './packed/pack.mjs';
 import { serve } from './packed/registry.mjs';
 
-const parts = { managers: checkManagers, alone: checkAlone };
+const parts = {
+  managers: checkManagers,
+  alone: checkAlone,
+  bundlers: checkBundlers,
+  types: checkTypes,
+  versions: checkVersions,
+};
 const chosen = process.argv.slice(2);
 const unknown = chosen.filter((name) => !(name in parts));
 if (unknown.length > 0)

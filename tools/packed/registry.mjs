@@ -22,24 +22,26 @@ function manifestOf(tarball) {
 function publish(folder, file, origin) {
   const bytes = readFileSync(join(folder, file));
   const manifest = manifestOf(bytes);
-  const { name, version } = manifest;
   const integrity = `sha512-${createHash('sha512').update(bytes).digest('base64')}`;
-  const dist = { tarball: `${origin}/-/${file}`, integrity };
-  return {
-    bytes,
-    name,
-    packument: { name, 'dist-tags': { latest: version }, versions: { [version]: { ...manifest, dist } } },
-  };
+  return { file, bytes, manifest: { ...manifest, dist: { tarball: `${origin}/-/${file}`, integrity } } };
+}
+
+/** What the registry says of a package; undefined: it has none of the name. The last file of the folder is the latest version. */
+function packumentOf(packages, name) {
+  const ofName = packages.filter(({ manifest }) => manifest.name === name).map(({ manifest }) => manifest);
+  if (ofName.length === 0) return undefined;
+  const versions = Object.fromEntries(ofName.map((manifest) => [manifest.version, manifest]));
+  return { name, 'dist-tags': { latest: ofName.at(-1).version }, versions };
 }
 
 /** Serves a folder of tarballs; other packages come from `upstream`. */
 export async function serve(folder, upstream) {
   const server = createServer((request, response) => {
     const path = decodeURIComponent(new URL(request.url, 'http://registry').pathname).slice(1);
-    const one = packages.find(({ name }) => name === path);
-    const tarball = packages.find((each) => each.packument.versions && path === `-/${each.file}`);
+    const packument = packumentOf(packages, path);
+    const tarball = packages.find(({ file }) => path === `-/${file}`);
     response.setHeader('cache-control', 'no-store');
-    if (one) response.setHeader('content-type', 'application/json').end(JSON.stringify(one.packument));
+    if (packument) response.setHeader('content-type', 'application/json').end(JSON.stringify(packument));
     else if (tarball) response.end(tarball.bytes);
     else if (path.startsWith('@quern/')) response.writeHead(404).end();
     else response.writeHead(307, { location: new URL(request.url.slice(1), upstream).href }).end();
@@ -47,6 +49,6 @@ export async function serve(folder, upstream) {
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   const origin = `http://127.0.0.1:${server.address().port}`;
   const files = readdirSync(folder).filter((file) => file.endsWith('.tgz'));
-  const packages = files.map((file) => ({ file, ...publish(folder, file, origin) }));
+  const packages = files.sort().map((file) => publish(folder, file, origin));
   return { origin, close: () => server.close() };
 }
