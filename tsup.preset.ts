@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import type { Options } from 'tsup';
+import { builtins, licences } from './tools/build/bundled-dependencies.js';
 
 const { optionalDependencies = {} } = JSON.parse(readFileSync('package.json', 'utf8'));
 
@@ -12,12 +13,13 @@ const declarationsOf = (path: string) =>
   `../../build/declarations/packages/${basename(process.cwd())}/${path.replace(/\.ts$/, '.d.ts')}`;
 
 /**
- * The build of a package: ESM and CommonJS with declarations. All dependencies are left to npm; tsup itself knows of
- * those that are not optional. `import.meta` is empty in CommonJS, as in bundles of it: modules that ask where they are then look
- * for `__filename`. `entries`: modules that are imported by name
+ * The build of a package: ESM and CommonJS with declarations. Dependencies are left to npm (tsup itself lists those that are not
+ * optional); imported development dependencies are bundled. Source maps are for tests: packages leave them out. `import.meta` is
+ * empty in CommonJS, as in bundles of it: modules that ask where they are then look for `__filename`. `entries`: modules that are
+ * imported by name. `programs`: commands, which share the code of the entries
  */
-export const library = (entries = ['src/index.ts']): Options => ({
-  entry: entries,
+export const library = (entries = ['src/index.ts'], programs: readonly string[] = []): Options => ({
+  entry: [...entries, ...programs],
   format: ['esm', 'cjs'],
   dts: {
     entry: Object.fromEntries(entries.map((path) => [nameOf(path), declarationsOf(path)])),
@@ -25,6 +27,8 @@ export const library = (entries = ['src/index.ts']): Options => ({
   },
   external: Object.keys(optionalDependencies),
   sourcemap: true,
+  esbuildPlugins: [builtins, licences()],
+  removeNodeProtocol: false,
   clean: true,
   target: 'node20',
   platform: 'node',

@@ -1,4 +1,4 @@
 import { defineConfig } from 'tsup';
-import { library, program } from '../../tsup.preset.js';
+import { library } from '../../tsup.preset.js';
 
-export default defineConfig([library(), { ...program('src/cli.ts'), clean: false }]);
+export default defineConfig(library(['src/index.ts'], ['src/cli.ts']));

@@ -63,30 +63,50 @@ const filesOf = (tarball) =>
     .split('\n')
     .map((path) => path.replace('package/', ''));
 
+const manifestOf = (tarball) => JSON.parse(run('tar', ['-xzOf', tarball, 'package/package.json']));
+
+/** The files of a tarball and, where it depends on core, of core beside it: paths from node_modules. */
+function installedFiles(folder, file) {
+  const { name, version, dependencies, peerDependencies } = manifestOf(join(folder, file));
+  const core = join(folder, `quern-core-${version}.tgz`);
+  const needsCore = '@quern/core' in { ...dependencies, ...peerDependencies };
+  return {
+    name,
+    files: [
+      ...filesOf(join(folder, file)).map((path) => `${name}/${path}`),
+      ...(needsCore ? filesOf(core).map((path) => `@quern/core/${path}`) : []),
+    ],
+  };
+}
+
 /** Broken links of a tarball's pages. */
 export function linkFaults(folder, file) {
-  const tarball = join(folder, file);
-  const files = filesOf(tarball);
-  const there = (path) => files.includes(path) || files.some((name) => name.startsWith(`${path}/`));
+  const { name, files } = installedFiles(folder, file);
+  const there = (path) => files.includes(path) || files.some((each) => each.startsWith(`${path}/`));
   return files
-    .filter((name) => name.endsWith('.md'))
+    .filter((path) => path.startsWith(`${name}/`) && path.endsWith('.md'))
     .flatMap((page) => {
-      const text = run('tar', ['-xzOf', tarball, `package/${page}`]);
+      const text = run('tar', ['-xzOf', join(folder, file), page.replace(name, 'package')]);
       const links = [...text.matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/g)].map(([, target]) => target);
       const dead = links.filter((target) => !there(posix.normalize(posix.join(posix.dirname(page), target))));
       return dead.map((target) => `${page} links to ${target}, which is not there`);
     });
 }
 
+const isUnneeded = /(^|\/)(test|node_modules|src)\/|\.map$|-worker\.cjs$/;
+
 /** Faults of a tarball: missing files, unneeded files, fields of package.json. */
 export function contentFaults(folder, file) {
   const files = filesOf(join(folder, file));
-  const manifest = JSON.parse(run('tar', ['-xzOf', join(folder, file), 'package/package.json']));
+  const manifest = manifestOf(join(folder, file));
   const platform = manifest.os !== undefined;
   const expected = ['LICENSE', 'package.json', ...(platform ? [] : ['README.md'])];
   return [
     ...expected.filter((name) => !files.includes(name)).map((name) => `lacks ${name}`),
-    ...files.filter((name) => /(^|\/)(test|node_modules|src)\//.test(name)).map((name) => `has ${name}`),
+    ...files.filter((name) => isUnneeded.test(name)).map((name) => `has ${name}`),
+    ...(manifest.name === '@quern/core' ? [] : files)
+      .filter((name) => name.startsWith('docs/'))
+      .map((name) => `has ${name}; pages travel in @quern/core alone`),
     ...['engines', 'license', 'repository', 'files']
       .filter((field) => !manifest[field])
       .map((field) => `package.json lacks ${field}`),
@@ -102,9 +122,18 @@ export function contentFaults(folder, file) {
   ];
 }
 
-/** Sources of other packages bundled into this one: each package must be installed once, not copied. */
+/**
+ * Sources of others bundled into this package: our packages are installed once, not copied; others are copied if their licences are
+ * there, too.
+ */
 export function foreignSources(folder) {
   const maps = readdirSync(folder).filter((file) => file.endsWith('.map'));
   const sources = maps.flatMap((file) => JSON.parse(readFileSync(join(folder, file), 'utf8')).sources);
-  return sources.filter((source) => !source.startsWith('../src/'));
+  const licences = join(folder, 'third-party-licenses.txt');
+  const text = existsSync(licences) ? readFileSync(licences, 'utf8') : '';
+  const isLicensed = (source) => {
+    const [, name] = /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(source) ?? [];
+    return name !== undefined && !name.startsWith('@quern/') && new RegExp(`^${name} \\d`, 'm').test(text);
+  };
+  return sources.filter((source) => !/^(\.\.\/src\/|builtin:|parts:)/.test(source) && !isLicensed(source));
 }

@@ -24,6 +24,7 @@ import { checkArchitecture } from './architecture.mjs';
 import { contentFaults, foreignSources, linkFaults, packAll } from './pack.mjs';
 import { serve } from './registry.mjs';
 import { checkSetups } from './setups.mjs';
+import { installAlone, measure, sizeFaults } from './size.mjs';
 import { compileFaults, compileWays, exportFaults, publintFaults } from './types.mjs';
 
 const { build } = createRequire(createRequire(join(root, 'package.json')).resolve('tsup'))('esbuild');
@@ -367,6 +368,14 @@ async function checkWithoutHub(origin) {
   });
 }
 
+/** `npm install quern`: what it brings. */
+async function checkSize(origin) {
+  await attempt('bytes and files of quern', async () => {
+    const folder = await installAlone(work, (args, options) => npmInstall(origin, args, options));
+    return sizeFaults(measure(folder));
+  });
+}
+
 /** Folders of the clone, linked into an application: they run, and their types are found. */
 async function checkLinkedClone() {
   const folder = join(work, 'of-the-clone');
@@ -475,6 +484,7 @@ async function main() {
     await checkCommand();
     await checkCuda();
     await checkMetal();
+    await checkSize(registry.origin);
     await checkWithoutHub(registry.origin);
     await checkLinkedClone();
     await checkBundles();

@@ -1,5 +1,5 @@
 import type { ChatOptions } from '@quern/runtime';
-import { z } from 'zod';
+import * as z from 'zod';
 import { badField } from '../errors.js';
 import { harmless } from './anthropic-blocks.js';
 import { clientTool } from './anthropic-client-tools.js';

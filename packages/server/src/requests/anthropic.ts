@@ -1,5 +1,5 @@
 import type { ChatOptions, Model, SchemaRules, StructuredOptions } from '@quern/runtime';
-import { z } from 'zod';
+import * as z from 'zod';
 import { badField } from '../errors.js';
 import { block, harmless, text } from './anthropic-blocks.js';
 import { toolFields } from './anthropic-tools.js';

@@ -1,5 +1,5 @@
 import type { ChatMessage } from '@quern/runtime';
-import { z } from 'zod';
+import * as z from 'zod';
 import { badField } from '../errors.js';
 import {
   harmless,

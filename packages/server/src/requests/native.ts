@@ -1,5 +1,5 @@
 import type { GenerateOptions, Model } from '@quern/runtime';
-import { z } from 'zod';
+import * as z from 'zod';
 import { badField } from '../errors.js';
 import { modelName, n, notSupported, orNull, stream, watchFields, whole } from './fields.js';
 

@@ -1,5 +1,5 @@
 import type { ChatMessage, GenerateOptions, StructuredOptions } from '@quern/runtime';
-import { z } from 'zod';
+import * as z from 'zod';
 import { badField } from '../errors.js';
 import { modelName, off, orNull, stream, whole } from './fields.js';
 import { needArguments, toolFields } from './tools.js';

@@ -1,5 +1,5 @@
 import { parseJson } from '@quern/runtime';
-import type { z } from 'zod';
+import type * as z from 'zod';
 import type { Call } from '../context.js';
 import { ApiError, badField } from '../errors.js';
 import { isJson } from './json-type.js';

@@ -1,5 +1,5 @@
 import type { SchemaRules, StructuredOptions } from '@quern/runtime';
-import { z } from 'zod';
+import * as z from 'zod';
 import { orNull } from './fields.js';
 
 const schema = z.record(z.string(), z.unknown());

@@ -1,5 +1,5 @@
 import type { ChatOptions, ToolChoice } from '@quern/runtime';
-import { z } from 'zod';
+import * as z from 'zod';
 import { badField } from '../errors.js';
 import { orNull } from './fields.js';
 import { listed } from './listed.js';

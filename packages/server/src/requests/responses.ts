@@ -1,5 +1,5 @@
 import type { ChatOptions, SchemaRules, StructuredOptions } from '@quern/runtime';
-import { z } from 'zod';
+import * as z from 'zod';
 import {
   harmless,
   maxTokens,

@@ -1,5 +1,5 @@
 import { parseJson, type SchemaRules, type StructuredOptions } from '@quern/runtime';
-import { z } from 'zod';
+import * as z from 'zod';
 import { badField } from '../errors.js';
 import { orNull } from './fields.js';
 import { responseFormat, structureOf } from './response-format.js';

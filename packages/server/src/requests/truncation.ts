@@ -1,5 +1,5 @@
 import { type Embedder, type TextsOptions, TextTooLongError } from '@quern/runtime';
-import { z } from 'zod';
+import * as z from 'zod';
 import { ApiError, badField } from '../errors.js';
 import { orNull, whole } from './fields.js';
 

@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { isAbsolute, join, relative } from 'node:path';
 import { type Model, QuernError } from '@quern/runtime';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Call, ServerContext } from '../context.js';
 import { ApiError, badField } from '../errors.js';
 import { adapterNames, generators, modelFor, type Offer } from '../models.js';

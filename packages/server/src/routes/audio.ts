@@ -5,7 +5,7 @@ import {
   toSrt,
   toVtt,
 } from '@quern/runtime';
-import { z } from 'zod';
+import * as z from 'zod';
 import { begun } from '../chat/begun.js';
 import { interleave } from '../chat/interleave.js';
 import { Pushed } from '../chat/pushed.js';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Embedder, Embeddings } from '@quern/runtime';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Call, ServerContext } from '../context.js';
 import { badField } from '../errors.js';
 import { modelFor } from '../models.js';

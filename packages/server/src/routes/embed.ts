@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Call, ServerContext } from '../context.js';
 import { badField } from '../errors.js';
 import { modelFor, type NamedModel } from '../models.js';

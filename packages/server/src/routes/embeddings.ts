@@ -1,5 +1,5 @@
 import type { Embedder, Embeddings, EmbedInput, EmbedOptions } from '@quern/runtime';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Call, ServerContext } from '../context.js';
 import { badField } from '../errors.js';
 import { modelFor, type NamedModel } from '../models.js';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Call, ServerContext } from '../context.js';
 import { generatorFor } from '../models.js';
 import { orNull } from '../requests/fields.js';

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, extname, join } from 'node:path';
@@ -23,12 +24,13 @@ const headers = {
   'cache-control': 'no-cache',
 };
 
-/** Modules of npm that the page imports: each is one file without imports. */
-const packages: Readonly<Record<string, string>> = { 'marked.js': 'marked' };
+/** A module of npm that the page imports, one file without imports: beside the built server, or in its package. */
+const markdown = 'marked.js';
 
 function pathOf(name: string): string {
-  const known = packages[name];
-  return known === undefined ? join(folder, name) : createRequire(here).resolve(known);
+  if (name !== markdown) return join(folder, name);
+  const built = join(dirname(here), markdown);
+  return existsSync(built) ? built : createRequire(here).resolve('marked');
 }
 
 /** undefined: there is no such file. */

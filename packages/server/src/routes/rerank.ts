@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Embedder, Ranking, TextsOptions } from '@quern/runtime';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Call, ServerContext } from '../context.js';
 import type { ApiError } from '../errors.js';
 import { modelFor, type NamedModel } from '../models.js';

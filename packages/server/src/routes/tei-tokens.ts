@@ -1,6 +1,6 @@
 import { yieldToEventLoop } from '@quern/core';
 import type { Tokenizer } from '@quern/runtime';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Call, ServerContext } from '../context.js';
 import { modelFor } from '../models.js';
 import { modelName, notSupported, orNull } from '../requests/fields.js';

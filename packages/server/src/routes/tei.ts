@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Call } from '../context.js';
 import type { ApiError } from '../errors.js';
 import { modelName, orNull } from '../requests/fields.js';

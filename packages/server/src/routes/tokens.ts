@@ -1,5 +1,5 @@
 import type { EncodeOptions, Model, Tokenizer } from '@quern/runtime';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Call, ServerContext } from '../context.js';
 import { badField } from '../errors.js';
 import { modelFor } from '../models.js';

@@ -1,0 +1,83 @@
+// Packages installed without the others, globally, and with a backend of somebody else's.
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { root } from '../setup.mjs';
+import { attempt, expectText } from './table.mjs';
+import { anyVersion, project, run, work } from './work.mjs';
+
+const part = 'Packages by themselves, installed by npm';
+const quiet = ['--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'];
+
+/** Installs with npm; returns the folder. */
+async function installed(name, dependencies, origin) {
+  const folder = project(name, { dependencies });
+  await run('npm', ['install', ...quiet], { cwd: folder, env: { npm_config_registry: origin } });
+  return folder;
+}
+
+const node = async (cwd, args) => (await run(process.execPath, args, { cwd })).stdout;
+
+/** A package alone, by both module systems: the same exports, and at least one. */
+async function useAlone(name, origin) {
+  const folder = await installed(`alone/${name.replace('/', '-')}`, anyVersion(name), origin);
+  const keys = (loaded) =>
+    `console.log(Object.keys(${loaded}).filter((key) => key !== 'default').sort().join())`;
+  const esm = await node(folder, ['--input-type=module', '-e', keys(`await import('${name}')`)]);
+  const commonjs = await node(folder, ['--input-type=commonjs', '-e', keys(`require('${name}')`)]);
+  if (esm !== commonjs) throw new Error(`ESM exports ${esm}, CommonJS ${commonjs}`);
+  if (esm.trim() === '') throw new Error('it exports nothing');
+}
+
+async function useConformance(origin) {
+  const folder = await installed('core-conformance', anyVersion('@quern/core', '@quern/conformance'), origin);
+  const program = `import { contractVersion } from '@quern/core';
+    import { knownCodecs } from '@quern/conformance';
+    console.log(contractVersion > 0 && knownCodecs.length > 0);`;
+  expectText(await node(folder, ['--input-type=module', '-e', program]), /^true$/m);
+  const { stdout } = await run(join(folder, 'node_modules/.bin/quern-conformance'), ['--help']);
+  expectText(stdout, /^Usage: quern-conformance/);
+}
+
+async function useGlobally(origin) {
+  const prefix = join(work, 'global');
+  await run('npm', ['install', '--global', '--prefix', prefix, ...quiet, 'quern'], {
+    env: { npm_config_registry: origin },
+  });
+  const words = ['run', 'demo', '--raw', '-p', 'Once upon a time', '-n', '4', '--temperature', '0'];
+  expectText((await run(join(prefix, 'bin/quern'), words)).stdout, /^Once upon a time, in the little/);
+}
+
+/** tools/packed/cases/mill: a backend of another name, from its own tarball. */
+async function useThirdParty(origin) {
+  const mill = join(root, 'tools/packed/cases/mill');
+  execFileSync('npm', ['pack', '--pack-destination', work, '--silent'], { cwd: mill, stdio: 'ignore' });
+  const tarball = `file:${join(work, 'quern-backend-mill-1.0.0.tgz')}`;
+  const dependencies = {
+    ...anyVersion('@quern/runtime', '@quern/demo-model'),
+    'quern-backend-mill': tarball,
+  };
+  const folder = await installed('third-party', dependencies, origin);
+  const program = `import { loadModel } from '@quern/runtime';
+    const model = await loadModel('demo');
+    const { reason } = await model.generate('Once', { maxTokens: 2 }).result;
+    console.log(model.backend, reason);
+    model.dispose();`;
+  expectText(await node(folder, ['--input-type=module', '-e', program]), /^mill length$/m);
+}
+
+export async function checkAlone({ origin, tarballs }) {
+  await attempt({ part, project: 'runtime, another author’s backend, demo model' }, () =>
+    useThirdParty(origin),
+  );
+  await attempt({ part, project: '`npm install --global quern`' }, () => useGlobally(origin));
+  await attempt({ part, project: 'core and conformance kit' }, () => useConformance(origin));
+  for (const name of librariesOf(tarballs))
+    await attempt({ part, project: name }, () => useAlone(name, origin));
+}
+
+/** The names of packages that are imported: neither the command nor binaries of a platform. */
+export const librariesOf = (tarballs) =>
+  tarballs
+    .map((file) => file.replace(/-\d+\.\d+\.\d+\.tgz$/, ''))
+    .filter((name) => name !== 'quern' && !/-(linux|darwin|win32)-/.test(name))
+    .map((name) => name.replace('quern-', '@quern/'));
