@@ -1,4 +1,5 @@
 import { QuernError } from '@quern/core';
+import { PoolError } from './pool/error.js';
 
 /** Types of errors, as in OpenAI's API. */
 export type ErrorType =
@@ -94,6 +95,12 @@ const path = /(^|[^\w.~/-])(file:\/\/|[a-z]:[\\/]|\\\\|~?\/)[^\s/]/i;
 const withoutPath = (message: string): string =>
   path.test(message) ? 'the server failed; its log has the reason' : message;
 
+const memoryCodes = ['MODEL_TOO_LARGE', 'CONTEXT_TOO_LARGE', 'OUT_OF_MEMORY'];
+
+/** The memory may be free at the next request. */
+const lacksMemory = (cause: unknown): boolean =>
+  cause instanceof QuernError && memoryCodes.includes(cause.code);
+
 /**
  * Any error as one that a client may see. Errors that nobody foresaw tell nothing of the inside, and no error a path of
  * this machine.
@@ -105,6 +112,13 @@ export function toApiError(error: unknown, paths: HidesPaths, input = 'messages'
   if (error.code === 'BUSY') return new ApiError(429, error.message, null, 'queue_full');
   if (error.code === 'ABORTED') return new ApiError(499, 'the client closed the request', null, 'aborted');
   const message = paths.hiddenIn(error.message);
+  if (error instanceof PoolError && error.code === 'LOAD_FAILED')
+    return new ApiError(
+      lacksMemory(error.cause) ? 503 : 500,
+      withoutPath(message),
+      'model',
+      'model_load_failed',
+    );
   if (error.code === 'DISPOSED') return new ApiError(503, withoutPath(message), null, closing);
   const cause = causedByRequest[error.code];
   if (cause) return new ApiError(400, message, cause[0] === theInput ? input : cause[0], cause[1]);
