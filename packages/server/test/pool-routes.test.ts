@@ -17,7 +17,7 @@ import { ModelPool, type ModelSource, type RunningServer, type ServeOptions, ser
 import { Paths } from '../src/paths.js';
 import { IgnoredFields } from '../src/requests/ignored-fields.js';
 import { FakeClock } from './fake-pool.js';
-import { Gate, readUntil } from './gated.js';
+import { Gate, gated, readUntil } from './gated.js';
 import { json, loadDemo, post, until } from './serving.js';
 import { tone } from './tone.js';
 
@@ -276,13 +276,24 @@ test('a client that leaves while its model loads: its request ends, the load goe
 test('a model stays loaded until its stream has ended', async () => {
   await begin();
   gate.open();
-  const response = await send('/v1/completions', { ...few, prompt: 'hi', max_tokens: 100, stream: true });
-  expect(pool.find('first')!.counts.running).toBe(1);
-  await response.text();
-  await until(() => pool.find('first')!.counts.running === 0);
-  expect(pool.find('first')!.counts.running).toBe(0);
+  const answers = new Gate();
+  const generate = demo.generate.bind(demo);
+  const slow = Object.assign(Object.create(demo) as Model, {
+    generate: (...args: Parameters<Model['generate']>) => gated(() => generate(...args), answers, 1),
+  });
+  const first: ModelSource = { kind: 'generation', load: async () => slow, unload: () => {} };
+  const slowPool = new ModelPool({ models: { first }, idleMs: 60_000, clock });
+  const other = await serve({ models: slowPool, port: 0 });
+  const body = { ...few, prompt: 'hi', ignore_eos: true, stream: true };
+  const response = await post(`${other.url}/v1/completions`, body);
   await clock.pass(60_000);
-  expect(pool.find('first')!.state).toBe('unloaded');
+  expect(slowPool.find('first')).toMatchObject({ state: 'loaded', counts: { running: 1 } });
+  answers.open();
+  expect(await response.text()).toMatch(/\[DONE\]/);
+  await until(() => slowPool.find('first')!.counts.running === 0);
+  await clock.pass(60_000);
+  expect(slowPool.find('first')).toMatchObject({ state: 'unloaded', counts: { running: 0 } });
+  await other.close();
 });
 
 test('models that do not fit together take turns', async () => {
