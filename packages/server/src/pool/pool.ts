@@ -78,8 +78,8 @@ export class ModelPool {
   }
 
   /** Loads the pinned models. Rejects as `acquire`. */
-  async start(): Promise<void> {
-    for (const { name, pinned } of this.entries.values()) if (pinned) await this.load(name);
+  async start(options: AcquireOptions = {}): Promise<void> {
+    for (const { name, pinned } of this.entries.values()) if (pinned) await this.load(name, options);
   }
 
   /**
