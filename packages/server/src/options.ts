@@ -120,12 +120,16 @@ const loaded = (value: unknown): value is ServedModels =>
 
 const models: Rule<ServedModels | ModelPool> = {
   must: "an object with loaded models by their names, as in { demo: await loadModel('demo') }, or a ModelPool",
-  holds: (value): value is ServedModels | ModelPool => value instanceof ModelPool || loaded(value),
+  holds: (value): value is ServedModels | ModelPool => isPool(value) || loaded(value),
 };
+
+/** By its methods, not its class: CommonJS and ESM have copies of it. A model that is called 'acquire' is an object. */
+const isPool = (value: unknown): value is ModelPool =>
+  rules.isObject(value) && ['acquire', 'find'].every((name) => typeof value[name] === 'function');
 
 /** Loaded models as a pool that never unloads them. */
 export const poolOf = (given: HandlerOptions['models']): ModelPool =>
-  given instanceof ModelPool ? given : ModelPool.fixed(given);
+  isPool(given) ? given : ModelPool.fixed(given);
 
 const names: Rule<Readonly<Record<string, string>>> = {
   must: "an object of names of models by their further names, as in { 'claude-sonnet-4-5': 'my-model' }",

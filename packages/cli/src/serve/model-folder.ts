@@ -1,5 +1,5 @@
 import { type Dirent, readdirSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 
 /** Folders of folders that are searched: `owner/name/model.gguf` is found from above `owner`. */
 const maxDepth = 3;
@@ -37,7 +37,7 @@ export function modelsUnder(folder: string, depth = maxDepth): readonly string[]
 export function folderModels(path: string): readonly string[] | undefined {
   if (!isFolder(path)) return undefined;
   const found = modelsUnder(path);
-  const isModel =
-    found.length === 0 || (found.length === 1 && !found[0]!.slice(path.length + 1).includes('/'));
-  return isModel ? undefined : found;
+  const own = resolve(path);
+  const isModel = found.every((each) => [each, dirname(each)].some((place) => resolve(place) === own));
+  return isModel && found.length < 2 ? undefined : found;
 }

@@ -36,7 +36,9 @@ export async function planSource(
   const most = memoryBytes ?? whole.available;
   if (!whole.plan || options.context !== undefined || models === 1)
     return { plan: whole, memoryBytes: whole.plan && memoryBytes };
-  const limit = Math.min(most, Math.max(Math.floor(most / models), leanBytes(whole, options)));
+  const share = Math.floor(most / models);
+  if (whole.bytes <= share) return { plan: whole, memoryBytes: most };
+  const limit = Math.min(most, Math.max(share, leanBytes(whole, options)));
   const plan = await planLoad(path, { ...options, memoryBytes: limit });
   return { plan, memoryBytes: limit };
 }
