@@ -1,5 +1,5 @@
 import { QuernError } from '@quern/core';
-import { PoolError } from './pool/error.js';
+import { lacksMemory, PoolError } from './pool/error.js';
 
 /** Types of errors, as in OpenAI's API. */
 export type ErrorType =
@@ -94,12 +94,6 @@ const path = /(^|[^\w.~/-])(file:\/\/|[a-z]:[\\/]|\\\\|~?\/)[^\s/]/i;
 /** A message that does not come from the request, unless it has an absolute path: the log has it whole. */
 const withoutPath = (message: string): string =>
   path.test(message) ? 'the server failed; its log has the reason' : message;
-
-const memoryCodes = ['MODEL_TOO_LARGE', 'CONTEXT_TOO_LARGE', 'OUT_OF_MEMORY'];
-
-/** The memory may be free at the next request. */
-const lacksMemory = (cause: unknown): boolean =>
-  cause instanceof QuernError && memoryCodes.includes(cause.code);
 
 /**
  * Any error as one that a client may see. Errors that nobody foresaw tell nothing of the inside, and no error a path of

@@ -1,4 +1,5 @@
 // Models on demand: when they load, who waits, and who makes way.
+import { RuntimeError } from '@quern/runtime';
 import { FakeSource, fakePool, settled } from './fake-pool.js';
 
 const second = 1000;
@@ -301,6 +302,23 @@ describe('room', () => {
     expect([errors, pool.find('a')!.state]).toEqual([[['a', 'disk full']], 'unloaded']);
   });
 
+  test('a machine with less memory than the limits count on: unused models make way, once', async () => {
+    const { pool, of } = fakePool({ a: 1, b: 1, c: 1 }, {}, false);
+    const used = await pool.acquire('a');
+    (await pool.acquire('b')).release();
+    const load = of.c.load.bind(of.c);
+    const short = new RuntimeError('MODEL_TOO_LARGE', 'the model is too large');
+    const loads = [() => Promise.reject(short), load, () => Promise.reject(short)];
+    Object.assign(of.c, { load: (signal: AbortSignal) => loads.shift()!(signal) });
+    const lease = await pool.acquire('c');
+    expect(pool.models.map(({ state }) => state)).toEqual(['loaded', 'unloaded', 'loaded']);
+    lease.release();
+    await pool.unload('c');
+    await expect(pool.acquire('c')).rejects.toMatchObject({ code: 'LOAD_FAILED', cause: short });
+    expect([loads.length, pool.find('a')!.state]).toEqual([0, 'loaded']); // nothing unused: no second try
+    used.release();
+  });
+
   test('a pool that no model fits in is refused, with numbers', () => {
     expect(() => fakePool({ a: 5_000_000, b: 3_000_000 }, { memoryBytes: 2_000_000 })).toThrow(
       '[ModelPool] memoryBytes is 2.00 MB, which no model fits in: the smallest one, "b", takes 3.00 MB with its cache',
@@ -527,6 +545,18 @@ describe('dispose', () => {
     await of.a.arrive();
     await settled();
     expect([ended.value, FakeSource.log]).toEqual(['ended', ['load a', 'unload a']]);
+  });
+
+  test('ends an unload by hand that waits for a request', async () => {
+    const { pool } = fakePool({ a: 1 }, {}, false);
+    const lease = await pool.acquire('a');
+    const unloaded = watch(pool.unload('a').then(() => 'unloaded'));
+    await settled();
+    await pool.dispose();
+    await settled();
+    expect(unloaded.value).toBe('unloaded');
+    lease.release(); // harmless
+    expect(FakeSource.log).toEqual(['load a', 'unload a']);
   });
 
   test('while a request waits for room', async () => {

@@ -10,3 +10,9 @@ export type PoolErrorCode = 'LOAD_FAILED' | 'TOO_LARGE' | 'UNKNOWN_MODEL' | 'PIN
 
 /** An error of a `ModelPool`. */
 export class PoolError extends QuernError<PoolErrorCode> {}
+
+const memoryCodes = ['MODEL_TOO_LARGE', 'CONTEXT_TOO_LARGE', 'OUT_OF_MEMORY'];
+
+/** Whether a load failed for want of memory, which may be free a little later. */
+export const lacksMemory = (error: unknown): boolean =>
+  error instanceof QuernError && memoryCodes.includes(error.code);

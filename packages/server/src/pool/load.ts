@@ -1,7 +1,7 @@
 import { kindOf, type ServedModel } from '../kinds.js';
 import type { Changes } from './changes.js';
 import type { Entry } from './entry.js';
-import { PoolError } from './error.js';
+import { lacksMemory, PoolError } from './error.js';
 import { bytesOf } from './facts.js';
 import type { PoolRules } from './options.js';
 import { fits, freeFrom, victims } from './room.js';
@@ -102,14 +102,33 @@ function tooLarge({ name }: Entry, bytes: number, { entries, rules }: LoadContex
   );
 }
 
-async function load(entry: Entry, bytes: number, { rules, signal }: LoadContext): Promise<void> {
-  const { clock } = rules;
+async function load(entry: Entry, bytes: number, context: LoadContext): Promise<void> {
+  const { signal } = context;
+  const { clock } = context.rules;
   const begin = clock.now();
-  const model = await entry.source.load(signal);
+  const model = await loadedOrAlone(entry, context);
   await assertWanted(entry, model, signal);
   entry.bytes = bytes || bytesOf(model);
   const now = clock.now();
   entry.arrived(model, now, Math.min(now - begin, maxTurnMs));
+}
+
+/**
+ * Others may have taken memory that the limits count on. Where it is short, unused models make way, and the load is tried once
+ * more.
+ */
+async function loadedOrAlone(
+  { source }: Entry,
+  { entries, signal, evict }: LoadContext,
+): Promise<ServedModel> {
+  try {
+    return await source.load(signal);
+  } catch (error) {
+    const unused = entries.filter(({ isIdle, pinned }) => isIdle && !pinned);
+    if (!lacksMemory(error) || unused.length === 0) throw error;
+    await Promise.all(unused.map(evict));
+    return await source.load(signal);
+  }
 }
 
 /** @throws PoolError where the pool is disposed, or the file has become a model of another kind; the model is freed */

@@ -190,10 +190,11 @@ export class ModelPool {
 
   /** Goes on after every change: starts requests, begins a load, unloads unused models. */
   private advance(): void {
-    if (this.stop.signal.aborted) return;
-    this.waiters.start((entry) => this.mayStart(entry));
-    this.loadNext();
-    this.unloadUnused();
+    if (!this.stop.signal.aborted) {
+      this.waiters.start((entry) => this.mayStart(entry));
+      this.loadNext();
+      this.unloadUnused();
+    }
     this.changes.announce();
   }
 
