@@ -13,8 +13,8 @@ export interface Finished {
 export interface Started {
   /** Resolves once stdout is at least this long. */
   printed(length: number): Promise<void>;
-  /** Resolves once stderr matches, or the process has ended. */
-  said(pattern: RegExp): Promise<void>;
+  /** Resolves once stderr matches, with the match, or the process has ended. */
+  said(pattern: RegExp): Promise<RegExpExecArray | null>;
   interrupt(): void;
   kill(signal: NodeJS.Signals): void;
   /** Closes the reading end of the process's stdout. */
@@ -64,6 +64,7 @@ export function start(
   const said = async (pattern: RegExp) => {
     while (!pattern.test(stderr) && child.exitCode === null)
       await new Promise((resolve) => setTimeout(resolve, 5));
+    return pattern.exec(stderr);
   };
   return {
     printed,

@@ -182,9 +182,9 @@ test('two processes fetch a file once; the second says whom it waits for', async
   hub.commit('owner/demo', { 'demo-Q8_0.gguf': demo });
   const first = start(['pull', 'hf:owner/demo'], '', { env });
   let second: ReturnType<typeof start> | undefined;
-  atByte(1, () => {
+  atByte(1, async () => {
     second = start(['run', 'hf:owner/demo', ...story], '', { env });
-    return second.said(/waiting for process \d+, which downloads this model/);
+    await second.said(/waiting for process \d+, which downloads this model/);
   });
   const [{ code }, ran] = [await first.finished, await second!.finished];
   expect([code, ran.code, ran.stdout]).toEqual([0, 0, (await run('run', 'demo', ...story)).stdout]);

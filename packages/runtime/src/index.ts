@@ -132,6 +132,7 @@ export {
   describeFile,
   type FileDescription,
 } from './inspect/describe-file.js';
+export { type LoadPlan, planLoad } from './inspect/plan-load.js';
 export type { AdapterChoice, AdapterChoices, LoadedAdapter } from './model/adapters.js';
 export type { InfillFile, InfillOptions } from './model/infill-prompt.js';
 export { loadModel } from './model/load-model.js';

@@ -1,6 +1,7 @@
-import type { Call } from './context.js';
+import type { Call, WaitForm } from './context.js';
 import { ApiError, shutsDown, toApiError } from './errors.js';
 import type { Paths } from './paths.js';
+import type { ModelLease } from './pool/pool.js';
 import type { IgnoredFields } from './requests/ignored-fields.js';
 
 /** A call as the handler sees it. */
@@ -9,6 +10,8 @@ export interface RoutedCall extends Call {
   readonly ignored: readonly string[];
   /** Aborts the call after `ms` milliseconds. */
   limit(ms: number): void;
+  /** Resolves where the call waits for a model for longer than `keepAliveMs`. */
+  readonly longWait: Promise<WaitForm>;
   /** The route has returned a response: one without a stream has ended. */
   answered(): void;
 }
@@ -100,9 +103,16 @@ const maxIgnored = 20;
 class OneCall implements RoutedCall {
   private readonly controller = new AbortController();
   private timer: NodeJS.Timeout | undefined;
+  private limitMs = 0;
   private isLate = false;
+  private hasEnded = false;
+  private announceWait!: (form: WaitForm) => void;
+  private readonly leases: ModelLease[] = [];
   private isStream = false;
   failure: unknown;
+  readonly longWait = new Promise<WaitForm>((resolve) => {
+    this.announceWait = resolve;
+  });
   readonly notices = new Set<string>();
   ignored: readonly string[] = [];
 
@@ -118,10 +128,29 @@ class OneCall implements RoutedCall {
   }
 
   limit(ms: number): void {
+    this.limitMs = ms;
     this.timer = setTimeout(() => {
       this.isLate = true;
       this.abort();
     }, ms);
+  }
+
+  async waitFor<T>(work: Promise<T>, form: WaitForm): Promise<T> {
+    clearTimeout(this.timer);
+    const { keepAliveMs } = this;
+    const sign = keepAliveMs > 0 ? setTimeout(() => this.announceWait(form), keepAliveMs) : undefined;
+    try {
+      return await work;
+    } finally {
+      clearTimeout(sign);
+      if (!this.hasEnded) this.limit(this.limitMs);
+    }
+  }
+
+  /** A call that has ended meanwhile needs no model. */
+  hold(lease: ModelLease): void {
+    if (this.hasEnded) lease.release();
+    else this.leases.push(lease);
   }
 
   get signal(): AbortSignal {
@@ -161,7 +190,10 @@ class OneCall implements RoutedCall {
   }
 
   readonly end = (): void => {
+    if (this.hasEnded) return;
+    this.hasEnded = true;
     clearTimeout(this.timer);
+    for (const lease of this.leases) lease.release();
     this.client.removeEventListener('abort', this.abort);
     this.onEnd();
   };

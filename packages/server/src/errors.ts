@@ -1,4 +1,5 @@
 import { QuernError } from '@quern/core';
+import { lacksMemory, PoolError } from './pool/error.js';
 
 /** Types of errors, as in OpenAI's API. */
 export type ErrorType =
@@ -105,6 +106,13 @@ export function toApiError(error: unknown, paths: HidesPaths, input = 'messages'
   if (error.code === 'BUSY') return new ApiError(429, error.message, null, 'queue_full');
   if (error.code === 'ABORTED') return new ApiError(499, 'the client closed the request', null, 'aborted');
   const message = paths.hiddenIn(error.message);
+  if (error instanceof PoolError && error.code === 'LOAD_FAILED')
+    return new ApiError(
+      lacksMemory(error.cause) ? 503 : 500,
+      withoutPath(message),
+      'model',
+      'model_load_failed',
+    );
   if (error.code === 'DISPOSED') return new ApiError(503, withoutPath(message), null, closing);
   const cause = causedByRequest[error.code];
   if (cause) return new ApiError(400, message, cause[0] === theInput ? input : cause[0], cause[1]);

@@ -8,8 +8,15 @@ import type { Call, ServerContext } from './context.js';
 import { ApiError, toApiError } from './errors.js';
 import { guardOf } from './guard.js';
 import { Metrics } from './metrics.js';
-import { generators } from './models.js';
-import { defaults, type HandlerOptions, handlerSchema, needDrainTime, needOptions } from './options.js';
+import { generators, type Offer } from './offer.js';
+import {
+  defaults,
+  type HandlerOptions,
+  handlerSchema,
+  needDrainTime,
+  needOptions,
+  poolOf,
+} from './options.js';
 import { Origins } from './origins.js';
 import { Paths } from './paths.js';
 import { IgnoredFields } from './requests/ignored-fields.js';
@@ -24,6 +31,7 @@ import { listModels, showModel } from './routes/models.js';
 import { addOllamaRoutes, ollamaError, ollamaRoutes } from './routes/ollama/index.js';
 import { pageFile, root } from './routes/page.js';
 import { peerInputs, peerRoutes } from './routes/peers.js';
+import { loadByHand, unloadByHand } from './routes/pool.js';
 import { props, slots } from './routes/props.js';
 import { refusal } from './routes/refused.js';
 import { cohereError, rerank } from './routes/rerank.js';
@@ -33,6 +41,7 @@ import { info } from './routes/tei-info.js';
 import { detokenize, tokenize } from './routes/tokens.js';
 import { beginSpan, endSpan, findTracer } from './spans.js';
 import { StoredAnswers } from './stored-answers.js';
+import { orWaiting } from './waiting.js';
 
 /** Answers a request. The response of a stream calls `call.end` itself. */
 type Route = (request: Request, context: ServerContext, call: Call) => Promise<Response>;
@@ -48,6 +57,8 @@ const routes: Readonly<Record<string, Route>> = {
   '/v1/rerank': rerank,
   '/tokenize': tokenize,
   '/detokenize': detokenize,
+  '/models/load': loadByHand,
+  '/models/unload': unloadByHand,
   ...ollamaRoutes,
   ...peerRoutes,
 };
@@ -99,16 +110,18 @@ export function createHandler(options: HandlerOptions): Handler {
  * @param listensOn what `serve` listens on
  */
 export function handlerOf(options: HandlerOptions, listensOn?: string | readonly string[]): Handler {
-  const { models, speculate } = options;
-  if (speculate) for (const [, model] of generators(models)) model.needSpeculation(speculate);
+  const { models, aliases, anyModel, speculate } = options;
+  const offer: Offer = { pool: poolOf(models), aliases, anyModel };
+  if (speculate) for (const [, model] of generators(offer.pool)) model.needSpeculation(speculate);
   const { storedAnswers = defaults.storedAnswers, storedAnswerBytes = defaults.storedAnswerBytes } = options;
   const context: ServerContext = {
     options,
-    metrics: new Metrics(options.models, options.metricsPrefix ?? defaults.metricsPrefix),
+    offer,
+    metrics: new Metrics(offer.pool, options.metricsPrefix ?? defaults.metricsPrefix),
     tracer: findTracer(),
     answers: new StoredAnswers(storedAnswers, storedAnswerBytes),
   };
-  const paths = new Paths(options);
+  const paths = new Paths(offer.pool, options.adapterFolder);
   const calls = new Calls(options.requests ?? defaults.requests, {
     requestMs: options.requestMs ?? defaults.requestMs,
     keepAliveMs: options.keepAliveMs ?? defaults.keepAliveMs,
@@ -213,7 +226,8 @@ function answerBy(route: Route, context: ServerContext, calls: Calls, openBody: 
       needPlainBody(c.req.raw);
       const request = await body.readOf(c.req.raw);
       calls.begin(call);
-      const response = await route(request, context, call);
+      const errorBody = (error: ApiError) => bodyOf(error, c.req.raw, path, call.id);
+      const response = await orWaiting(route(request, context, call), call, { path, errorBody });
       status = response.status;
       const notice = headerOf(call);
       if (notice !== '') response.headers.set('x-quern-notice', notice);

@@ -1,4 +1,10 @@
 export { createHandler, type Handler } from './handler.js';
-export type { ServedModel, ServedModels } from './models.js';
+export type { ModelKindName, ServedModel, ServedModels } from './kinds.js';
 export { type HandlerOptions, type Log, type ServeOptions, serveSchema } from './options.js';
+export type { Clock } from './pool/clock.js';
+export type { ModelCounts, ModelState, PooledModel } from './pool/entry.js';
+export { PoolError, type PoolErrorCode } from './pool/error.js';
+export type { ModelPoolOptions } from './pool/options.js';
+export { type AcquireOptions, type ModelLease, ModelPool } from './pool/pool.js';
+export type { ModelFacts, ModelSizes, ModelSource } from './pool/source.js';
 export { type RunningServer, serve } from './serve.js';

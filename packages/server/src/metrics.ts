@@ -1,6 +1,8 @@
 import type { EngineStats, Model } from '@quern/runtime';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { generators, type ServedModels } from './models.js';
+import { generators } from './offer.js';
+import { watchPool } from './pool/metrics.js';
+import type { ModelPool } from './pool/pool.js';
 
 const seconds = [
   0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160,
@@ -100,7 +102,7 @@ export class Metrics {
 
   /** @param prefix of all names */
   constructor(
-    models: ServedModels,
+    pool: ModelPool,
     private readonly prefix: string,
   ) {
     const calls = (kind: string, unit: readonly [string, string]) =>
@@ -135,8 +137,9 @@ export class Metrics {
       new Counter({ ...labels, name: `${prefix}${name}`, help });
     this.drafted = counter('spec_decode_num_draft_tokens_total', 'drafted tokens');
     this.accepted = counter('spec_decode_num_accepted_tokens_total', 'drafted tokens that were right');
-    this.watch(models);
-    this.describe(models);
+    this.watch(pool);
+    this.describe(pool);
+    watchPool(pool, this.registry, prefix);
   }
 
   record(figures: RequestFigures): void {
@@ -156,7 +159,7 @@ export class Metrics {
   }
 
   /** Reads the models' own counts when the metrics are read. */
-  private watch(models: ServedModels): void {
+  private watch(pool: ModelPool): void {
     const { prefix } = this;
     const configuration = { labelNames: ['model_name'], registers: [this.registry] };
     for (const [name, help, of] of gauges)
@@ -165,7 +168,8 @@ export class Metrics {
         name: `${prefix}${name}`,
         help,
         collect() {
-          for (const [model_name, model] of generators(models)) this.set({ model_name }, of(model.stats()));
+          this.reset();
+          for (const [model_name, model] of generators(pool)) this.set({ model_name }, of(model.stats()));
         },
       });
     for (const [name, help, of] of counters)
@@ -175,13 +179,13 @@ export class Metrics {
         help,
         collect() {
           this.reset();
-          for (const [model_name, model] of generators(models)) this.inc({ model_name }, of(model.stats()));
+          for (const [model_name, model] of generators(pool)) this.inc({ model_name }, of(model.stats()));
         },
       });
   }
 
   /** Facts as labels, under vLLM's names. */
-  private describe(models: ServedModels): void {
+  private describe(pool: ModelPool): void {
     const { prefix, adapters } = this;
     const facts = (name: string, help: string, labels: readonly string[], collect: (gauge: Gauge) => void) =>
       new Gauge({
@@ -196,12 +200,12 @@ export class Metrics {
       });
     const cache = ['block_size', 'num_gpu_blocks', 'kv_cache_size_tokens', 'cache_dtype'];
     facts('cache_config_info', 'the cache of keys and values', cache, (gauge) => {
-      for (const [model_name, model] of generators(models))
+      for (const [model_name, model] of generators(pool))
         gauge.set({ model_name, ...configurationOf(model) }, 1);
     });
     const lora = ['max_lora', 'running_lora_adapters', 'waiting_lora_adapters'];
     facts('lora_requests_info', 'adapters of requests; max_lora: loaded ones', lora, (gauge) => {
-      for (const [model_name, model] of generators(models)) {
+      for (const [model_name, model] of generators(pool)) {
         const known = model.adapters.map(({ name }) => name);
         const names = {
           running_lora_adapters: adapters.names('running', known),

@@ -1,14 +1,19 @@
 import { checkArgument, checkOptions, type Rule, rules, type Schema } from '@quern/core';
 import { RuntimeError, type SpeculateOptions } from '@quern/runtime';
 import { isAllowedHost } from './hosts.js';
-import { adapterNames, isServedModel, type ServedModels } from './models.js';
+import { isServedModel, type ServedModels } from './kinds.js';
+import { knownNames } from './offer.js';
+import { ModelPool } from './pool/pool.js';
 
 /** Receives one line of the log: a plain object, ready for JSON. */
 export type Log = (entry: Readonly<Record<string, unknown>>) => void;
 
 export interface HandlerOptions {
-  /** The models, by the names that clients use. The caller disposes them. */
-  readonly models: ServedModels;
+  /**
+   * The models, by the names that clients use; or a `ModelPool`, which loads them when requests ask for them. The caller
+   * disposes them.
+   */
+  readonly models: ServedModels | ModelPool;
   /**
    * Further names of models and adapters, as in `{ 'claude-sonnet-4-5': 'my-model' }`: for clients that name models of
    * their own. Answers have the name that the request has.
@@ -110,11 +115,21 @@ export const defaults = {
 const mostMs = 2 ** 31 - 1;
 const mostPort = 65_535;
 
-const models: Rule<ServedModels> = {
-  must: "an object with loaded models by their names, as in { demo: await loadModel('demo') }",
-  holds: (value): value is ServedModels =>
-    rules.isObject(value) && !Array.isArray(value) && Object.values(value).every(isServedModel),
+const loaded = (value: unknown): value is ServedModels =>
+  rules.isObject(value) && !Array.isArray(value) && Object.values(value).every(isServedModel);
+
+const models: Rule<ServedModels | ModelPool> = {
+  must: "an object with loaded models by their names, as in { demo: await loadModel('demo') }, or a ModelPool",
+  holds: (value): value is ServedModels | ModelPool => isPool(value) || loaded(value),
 };
+
+/** By its methods, not its class: CommonJS and ESM have copies of it. A model that is called 'acquire' is an object. */
+const isPool = (value: unknown): value is ModelPool =>
+  rules.isObject(value) && ['acquire', 'find'].every((name) => typeof value[name] === 'function');
+
+/** Loaded models as a pool that never unloads them. */
+export const poolOf = (given: HandlerOptions['models']): ModelPool =>
+  isPool(given) ? given : ModelPool.fixed(given);
 
 const names: Rule<Readonly<Record<string, string>>> = {
   must: "an object of names of models by their further names, as in { 'claude-sonnet-4-5': 'my-model' }",
@@ -288,7 +303,7 @@ export function needOptions(
 /** @throws RuntimeError BAD_OPTION for an alias that is a name already, or that names nothing */
 function needAliases(where: string, { models, aliases }: HandlerOptions): void {
   if (!aliases) return;
-  const known = [...Object.keys(models), ...adapterNames(models)];
+  const known = knownNames({ pool: poolOf(models) });
   for (const [alias, own] of Object.entries(aliases)) {
     if (known.includes(alias))
       throw badOption(`[${where}] aliases has '${alias}', which is a model's own name: choose another one`);

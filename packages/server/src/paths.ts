@@ -1,19 +1,21 @@
 import { dirname, parse, resolve, sep } from 'node:path';
 import type { HidesPaths } from './errors.js';
-import { generators } from './models.js';
-import type { HandlerOptions } from './options.js';
+import { generators } from './offer.js';
+import type { ModelPool } from './pool/pool.js';
 
 /** Paths of this machine that errors may name: clients see models and adapters by their names. */
 export class Paths implements HidesPaths {
-  constructor(private readonly options: Pick<HandlerOptions, 'models' | 'adapterFolder'>) {}
+  constructor(
+    private readonly pool: ModelPool,
+    private readonly adapterFolder: string | undefined,
+  ) {}
 
   /** The message with names in place of the files of models and adapters, and without their folders. */
   hiddenIn(message: string): string {
-    const { models, adapterFolder } = this.options;
-    const adapters = generators(models).flatMap(([, model]) => model.adapters);
-    const named = [...Object.entries(models), ...adapters.map((each) => [each.name, each] as const)].flatMap(
-      ([name, { path }]) => (path ? [[name, path] as const] : []),
-    );
+    const { pool, adapterFolder } = this;
+    const adapters = generators(pool).flatMap(([, model]) => model.adapters);
+    const models = pool.models.map(({ name, facts: { path } }) => ({ name, path }));
+    const named = [...models, ...adapters].flatMap(({ name, path }) => (path ? [[name, path] as const] : []));
     const folders = [...named.map(([, path]) => dirname(resolve(path))), resolve(adapterFolder ?? '/')];
     const hidden = [
       ...named.flatMap(([name, path]) => [[path, name] as const, [resolve(path), name] as const]),

@@ -12,9 +12,12 @@ export type ErrorEvent = (error: ApiError) => string;
 const openAiError: ErrorEvent = (error) => event(error.body);
 
 /** What clients skip, by the standard of server-sent events. */
-const comment = ': keep-alive\n\n';
+export const comment = ': keep-alive\n\n';
 
-const headers = {
+/** Anthropic's event for a stream in which nothing happens. */
+export const ping = event({ type: 'ping' }, 'ping');
+
+export const eventHeaders = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-cache',
   'x-accel-buffering': 'no',
@@ -29,4 +32,4 @@ export const eventStream = (
   call: Call,
   onError: ErrorEvent = openAiError,
   keepAlive = comment,
-): Response => streamed(events, call, { headers, onError, keepAlive });
+): Response => streamed(events, call, { headers: eventHeaders, onError, keepAlive });

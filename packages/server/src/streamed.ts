@@ -16,10 +16,10 @@ export interface StreamForm {
 }
 
 /**
- * A response of texts, as they come. They are made as fast as they can, so that a slow client does not hold the step of
+ * A response of texts or bytes, as they come. They are made as fast as they can, so that a slow client does not hold the step of
  * the others; beyond `mostWaiting` bytes they wait for the client. Where the client is gone, the call is aborted.
  */
-export function streamed(texts: AsyncIterable<string>, call: Call, form: StreamForm): Response {
+export function streamed(texts: AsyncIterable<string | Uint8Array>, call: Call, form: StreamForm): Response {
   call.streams();
   const source = new Source(texts, call, form);
   const size = (chunk?: Uint8Array) => chunk?.length ?? 0;
@@ -35,7 +35,7 @@ class Source {
   private resume = (): void => {};
 
   constructor(
-    private readonly texts: AsyncIterable<string>,
+    private readonly texts: AsyncIterable<string | Uint8Array>,
     private readonly call: Call,
     private readonly form: StreamForm,
   ) {}
@@ -66,8 +66,9 @@ class Source {
     if (!this.isFull) this.write(this.form.keepAlive);
   };
 
-  private write(text: string): void {
-    if (!this.cancelled) this.controller.enqueue(encoder.encode(text));
+  private write(text: string | Uint8Array): void {
+    if (this.cancelled) return;
+    this.controller.enqueue(typeof text === 'string' ? encoder.encode(text) : text);
   }
 
   private async pump(): Promise<void> {

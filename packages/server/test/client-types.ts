@@ -97,6 +97,9 @@ declare module 'openai/resources/models' {
     backend?: string;
     plan?: object[];
     alias_of?: string;
+    state?: string;
+    status?: { value: string; failed?: true };
+    architecture?: { input_modalities: readonly string[]; output_modalities: readonly string[] };
   }
 }
 

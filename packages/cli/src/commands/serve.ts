@@ -1,22 +1,16 @@
 import { statSync } from 'node:fs';
-import {
-  type Embedder,
-  loadEmbedder,
-  loadSpeechModel,
-  Model,
-  modelKind,
-  type SpeculateOptions,
-  type SpeechModel,
-} from '@quern/runtime';
-import type { RunningServer, ServeOptions } from '@quern/server';
+import type { SpeculateOptions } from '@quern/runtime';
+import type { ModelPool, PoolError, RunningServer, ServeOptions } from '@quern/server';
 import { Command, Option } from 'commander';
 import { type AdapterFlags, adapterPaths, withNamedAdapters } from '../adapters.js';
 import { resolveTemplate, type TemplateFlags, withChatTemplate } from '../chat/template.js';
-import { load } from '../load.js';
-import { type LoadFlags, list, oneBackendOptions, withLoading, withStoredCache } from '../options.js';
+import { list, withLoading, withStoredCache } from '../options.js';
 import { namedAliases } from '../serve/aliases.js';
 import { keysIn } from '../serve/key-file.js';
+import { folderModels } from '../serve/model-folder.js';
 import { type NamedPath, namedPaths } from '../serve/model-name.js';
+import { isOnDemand, type PoolFlags, type ServedPaths, servedPool } from '../serve/pool.js';
+import { bytesOf, durationOf } from '../serve/quantities.js';
 import { wholeOption } from '../serve/whole-option.js';
 import {
   needSpeculationFlags,
@@ -27,7 +21,7 @@ import {
 import { interruptible } from '../terminal/interrupt.js';
 import { notice } from '../terminal/report.js';
 
-interface ServeFlags extends LoadFlags, TemplateFlags, AdapterFlags, SpeculationFlags {
+interface ServeFlags extends PoolFlags, TemplateFlags, AdapterFlags, SpeculationFlags {
   readonly host?: readonly string[];
   readonly port: number;
   readonly alias?: readonly string[];
@@ -36,11 +30,9 @@ interface ServeFlags extends LoadFlags, TemplateFlags, AdapterFlags, Speculation
   readonly apiKeyFile?: string;
   readonly cors?: readonly string[];
   readonly allowedHosts?: readonly string[];
-  readonly sequences: number;
-  readonly maxQueue?: number;
   readonly requestTimeout?: number;
   readonly bodyTimeout?: number;
-  readonly keepAlive?: number;
+  readonly pingInterval?: number;
   readonly adapterFolder?: string;
   readonly textsPerRequest?: number;
   readonly storedAnswers?: number;
@@ -51,35 +43,58 @@ interface ServeFlags extends LoadFlags, TemplateFlags, AdapterFlags, Speculation
   readonly log: boolean;
 }
 
-type AnyModel = Model | Embedder | SpeechModel;
-
 async function serve(named: string[], given: ServeFlags, command: Command): Promise<void> {
   needSpeculationFlags(given, command);
   await needServerFlags(given, command);
   const flags = await resolveTemplate({ ...given, ...keysOf(given, command) }, command);
-  const paths = namedPaths(named, (message) => command.error(`error: ${message}`));
-  if (flags.adapter && paths.length > 1)
-    command.error('error: --adapter needs one model: adapters belong to the model they were trained on');
-  const aliases = aliasesOf(flags, paths, command);
-  const models: Record<string, AnyModel> = {};
-  try {
-    await interruptible(async (signal) => {
-      for (const { name, path } of paths) {
-        const model = await loadAny(path, flags, signal);
-        models[name] = model;
-        if (model instanceof Model) notice(`${name}: ${model.plan.reasons.at(-1)}`);
-      }
+  const served = servedPaths(named, command);
+  assertPoolFlags(served, flags, command);
+  const aliases = aliasesOf(flags, served.paths, command);
+  await interruptible(async (signal) => {
+    const pool = await servedPool(served, flags);
+    try {
+      await pool.start({ signal }).catch(rethrowCause);
       const listening = async (speculate: SpeculateOptions | undefined) => {
-        const server = await listen(models, { ...flags, aliases }, speculate, command);
-        notice(`${Object.keys(models).join(', ')}: listening on ${server.urls.join(', ')}`);
+        const server = await listen(pool, { ...flags, aliases }, speculate, command);
+        notice(`${pool.models.map(({ name }) => name).join(', ')}: listening on ${server.urls.join(', ')}`);
         await untilStopped(server, signal);
       };
       await withSpeculator(flags, signal, listening, { cache: 'paged', sequences: flags.sequences });
-      for (const model of Object.values(models)) if (model instanceof Model) await model.saveCache();
-    });
-  } finally {
-    for (const model of Object.values(models)) model.dispose();
-  }
+    } finally {
+      await pool.dispose();
+    }
+  });
+}
+
+/** The error of a model that is loaded at the start, as `quern run` shows it. */
+function rethrowCause(error: PoolError): never {
+  throw error.code === 'LOAD_FAILED' && error.cause instanceof Error ? error.cause : error;
+}
+
+/** The models of the arguments. A folder of models stands for all of them. */
+function servedPaths(given: readonly string[], command: Command): ServedPaths {
+  const found = new Set<string>();
+  const expanded = given.flatMap((text) => {
+    const models = folderModels(text);
+    for (const path of models ?? []) found.add(path);
+    return models ?? [text];
+  });
+  const paths = namedPaths(expanded, (message) => command.error(`error: ${message}`));
+  return { paths, found };
+}
+
+/** Flags that do not fit the models. */
+function assertPoolFlags(served: ServedPaths, flags: ServeFlags, command: Command): void {
+  const { paths } = served;
+  if (flags.adapter && paths.length > 1)
+    command.error('error: --adapter needs one model: adapters belong to the model they were trained on');
+  const { pin = [] } = flags;
+  const names = paths.map(({ name }) => name);
+  const strange = pin.find((name) => name !== '*' && !names.includes(name));
+  if (strange !== undefined)
+    command.error(`error: --pin is '${strange}'; it must be one of these models, or *: ${names.join(', ')}`);
+  if (flags.draft !== undefined && isOnDemand(served, flags) && !pin.includes('*'))
+    command.error("error: --draft needs models that stay loaded: serve one model, or add --pin '*'");
 }
 
 const aliasesOf = (flags: ServeFlags, paths: readonly NamedPath[], command: Command) =>
@@ -133,7 +148,7 @@ interface ListenFlags extends ServeFlags {
 }
 
 async function listen(
-  models: Record<string, AnyModel>,
+  models: ModelPool,
   flags: ListenFlags,
   speculate: SpeculateOptions | undefined,
   command: Command,
@@ -154,21 +169,7 @@ async function listen(
   }
 }
 
-async function loadAny(path: string, flags: ServeFlags, signal: AbortSignal): Promise<AnyModel> {
-  const kind = await modelKind(path);
-  const one = { ...oneBackendOptions(flags), signal, onNotice: notice };
-  if (kind === 'encoder') return loadEmbedder(path, one);
-  if (kind === 'speech') return loadSpeechModel(path, one);
-  const { sequences, maxQueue } = flags;
-  return load(path, flags, signal, {
-    cache: 'paged',
-    sequences,
-    adapters: adapterPaths(flags),
-    ...(maxQueue !== undefined && { maxQueue }),
-  });
-}
-
-const serverOptions = (models: Record<string, AnyModel>, flags: ListenFlags): ServeOptions => ({
+const serverOptions = (models: ModelPool, flags: ListenFlags): ServeOptions => ({
   models,
   ...(flags.host && { host: flags.host }),
   port: flags.port,
@@ -179,7 +180,7 @@ const serverOptions = (models: Record<string, AnyModel>, flags: ListenFlags): Se
   ...(flags.allowedHosts && { allowedHosts: flags.allowedHosts }),
   ...(flags.requestTimeout !== undefined && { requestMs: 1000 * flags.requestTimeout }),
   ...(flags.bodyTimeout !== undefined && { bodyMs: 1000 * flags.bodyTimeout }),
-  ...(flags.keepAlive !== undefined && { keepAliveMs: 1000 * flags.keepAlive }),
+  ...(flags.pingInterval !== undefined && { keepAliveMs: 1000 * flags.pingInterval }),
   ...(flags.adapterFolder !== undefined && { adapterFolder: flags.adapterFolder }),
   ...(flags.textsPerRequest !== undefined && { textsPerRequest: flags.textsPerRequest }),
   ...(flags.storedAnswers !== undefined && { storedAnswers: flags.storedAnswers }),
@@ -212,7 +213,7 @@ const mostSeconds = 2_147_483;
 export const serveCommand = (): Command =>
   withNamedAdapters(withSpeculation(withChatTemplate(withStoredCache(withLoading(new Command('serve'))))))
     .description('serve models over HTTP, compatible with OpenAI’s API')
-    .argument('<model...>', 'path, or name=path: the name that clients use')
+    .argument('<model...>', 'path, name=path (the name that clients use), or a folder of models')
     .option(
       '--host <address>',
       `address to listen on; 0.0.0.0: all; localhost: 127.0.0.1 and ::1; may be repeated (default: ${usualHost})`,
@@ -244,6 +245,24 @@ export const serveCommand = (): Command =>
     .addOption(
       wholeOption('--sequences <n>', 'room in the cache, in contexts, as far as memory allows', 1).default(8),
     )
+    .addOption(
+      new Option(
+        '--keep-alive <time>',
+        'unload a model after this time without a request: 30s, 5m, 1h, 0, never (default: 5m; one model alone stays)',
+      ).argParser(durationOf),
+    )
+    .addOption(
+      new Option(
+        '--memory <bytes>',
+        'most memory of all loaded models, as 24GB (default: what is free at the start)',
+      ).argParser(bytesOf),
+    )
+    .addOption(wholeOption('--max-models <n>', 'most models loaded at a time', 1))
+    .option(
+      '--pin <name>',
+      'model to load at the start and keep; *: all; may be repeated (default: the only one)',
+      list,
+    )
     .addOption(wholeOption('--max-queue <n>', 'most requests that wait for room; more get status 429', 0))
     .addOption(wholeOption('--request-timeout <s>', 'most seconds of a request', 1, mostSeconds))
     .addOption(
@@ -256,7 +275,7 @@ export const serveCommand = (): Command =>
     )
     .addOption(
       wholeOption(
-        '--keep-alive <s>',
+        '--ping-interval <s>',
         'seconds between signs of life while nothing is generated; 0: none (default: 10)',
         0,
         mostSeconds,

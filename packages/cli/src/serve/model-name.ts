@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
 
-/** The name of a model for clients: that of its file or folder without '.gguf', numbered where it is taken. */
+/** The name of a model for clients: that of its file or folder without '.gguf' and '-00001-of-00003', numbered where it is taken. */
 export function modelName(path: string, taken: Readonly<Record<string, unknown>>): string {
-  const name = basename(path).replace(/\.gguf$/i, '') || 'model';
+  const name = basename(path).replace(/(-\d{5}-of-\d{5})?\.gguf$/i, '') || 'model';
   if (!Object.hasOwn(taken, name)) return name;
   let number = 2;
   while (Object.hasOwn(taken, `${name}-${number}`)) number++;

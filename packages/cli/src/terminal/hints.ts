@@ -27,7 +27,9 @@ const known: Readonly<Record<string, string>> = {
   ...named('--draft', ['--model-draft', '-md', '--speculative-model']),
   ...named('--sequences', ['--parallel', '-np', '--max-num-seqs']),
   ...named('--adapter-folder', ['--lora-dir']),
-  ...named('--keep-alive', ['--sse-ping-interval']),
+  ...named('--ping-interval', ['--sse-ping-interval']),
+  ...named('--max-models', ['--models-max']),
+  ...named('--keep-alive', ['--sleep-idle-seconds', '--keepalive']),
   ...named('--request-timeout', ['--timeout', '-to']),
   ...named('name=path', ['--alias', '-a', '--served-model-name']),
 };

@@ -102,13 +102,14 @@ function needOptions(options: EmbedderOptions): void {
 async function startBackend(file: EncoderFile, options: EmbedderOptions) {
   options.onProgress?.({ phase: 'backend', done: 0, total: 1 });
   const chosen = await takeBackend({ ...options, backend: options.backend ?? 'auto' }, (backends) => ({
-    backend: withRoom(backends, (backend) => neededBytes(file, backend)),
+    backend: withRoom(backends, (backend) => encoderBytes(file, backend)),
   }));
   options.onProgress?.({ phase: 'backend', done: 1, total: 1 });
   return chosen;
 }
 
-function neededBytes(file: EncoderFile, backend: Backend): number {
+/** Weights, and the largest step. */
+export function encoderBytes(file: EncoderFile, backend: Backend): number {
   const rows = Math.max(1024, file.config.context) * (backend.profile.plansInFlight ?? 1);
   const activations = encoderActivationBytes(file.config, rows);
   return describeEncoder(file, backend).weightBytes + activations;

@@ -154,8 +154,10 @@ async function plannedDevice(
   { name, backend }: Candidate,
   file: ModelFile,
   request: PlanRequest,
+  { memoryBytes = Number.POSITIVE_INFINITY }: Pick<ResolvedLoadOptions, 'memoryBytes'>,
 ): Promise<PlannerDevice> {
-  const device = plannerDevice(backend, file, name);
+  const whole = plannerDevice(backend, file, name);
+  const device = { ...whole, freeMemory: Math.min(whole.freeMemory, memoryBytes) };
   if (estimatedBytes(file, device, request) <= plentifulFraction * device.freeMemory) return device;
   const { prefillChunk, context = file.config.context, sequences } = request;
   const sizes = { prefillChunk: Math.min(prefillChunk, context), sequences };
@@ -175,9 +177,14 @@ interface Planned {
 }
 
 /** @throws RuntimeError MODEL_TOO_LARGE, CONTEXT_TOO_LARGE, BAD_OPTION */
-async function planned(list: readonly Candidate[], file: ModelFile, request: PlanRequest): Promise<Planned> {
+async function planned(
+  list: readonly Candidate[],
+  file: ModelFile,
+  request: PlanRequest,
+  options: ResolvedLoadOptions,
+): Promise<Planned> {
   const devices: PlannerDevice[] = [];
-  for (const candidate of list) devices.push(await plannedDevice(candidate, file, request));
+  for (const candidate of list) devices.push(await plannedDevice(candidate, file, request, options));
   return { plan: planBackends(describeModel(file), devices, request), devices };
 }
 
@@ -187,10 +194,11 @@ async function planWithLongChunk(
   list: readonly Candidate[],
   file: ModelFile,
   request: PlanRequest,
+  options: ResolvedLoadOptions,
 ): Promise<BackendPlan | undefined> {
   if (!takesLongChunk(plan, devices)) return undefined;
   try {
-    const { plan: longer } = await planned(list, file, { ...request, prefillChunk: longChunk });
+    const { plan: longer } = await planned(list, file, { ...request, prefillChunk: longChunk }, options);
     return isAsRoomy(longer, plan) ? longer : undefined;
   } catch (error) {
     if (error instanceof RuntimeError) return undefined; // no room for it
@@ -205,9 +213,11 @@ async function planOn(
   choices: readonly BackendChoice[],
 ): Promise<Omit<ChosenBackends, 'owned'>> {
   const request = planRequest(options, choices);
-  const usual = await planned(list, file, request);
+  const usual = await planned(list, file, request, options);
   const longer =
-    options.prefillChunk === undefined ? await planWithLongChunk(usual, list, file, request) : undefined;
+    options.prefillChunk === undefined
+      ? await planWithLongChunk(usual, list, file, request, options)
+      : undefined;
   const plan = longer ?? usual.plan;
   const places = plan.ranges.map(({ backend: wanted, firstLayer, endLayer }) => {
     const { backend } = list.find(({ name }) => name === wanted)!;

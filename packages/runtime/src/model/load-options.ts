@@ -45,6 +45,11 @@ export interface LoadOptions {
    */
   readonly context?: number | undefined;
   /**
+   * Most bytes of the model's memory that the planner uses on each device: weights, cache and the largest step. The default
+   * context is shorter then. Default: what is free.
+   */
+  readonly memoryBytes?: number | undefined;
+  /**
    * Element type of cached keys and values; default 'f16'. 'bf16', 'int8' and 'fp8': only where the backend supports them
    * (`kvQuant`).
    */
@@ -187,6 +192,11 @@ export const loadSchema = {
     ...rules.whole(1),
     about: 'tokens of context',
     absent: 'the context of training, as far as half of the free memory holds it',
+  },
+  memoryBytes: {
+    ...rules.whole(1),
+    about: 'most bytes of weights, cache and the largest step on each device',
+    absent: 'what is free',
   },
   cacheDtype: {
     ...rules.oneOf(Object.keys(kvElements) as KvDtype[]),

@@ -9,11 +9,11 @@ import type { SpeechLoadOptions } from './load-options.js';
  */
 export const chooseSpeechBackend = (file: SpeechFile, options: SpeechLoadOptions) =>
   takeBackend({ ...options, backend: options.backend ?? 'auto' }, (backends) => ({
-    backend: withRoom(backends, (backend) => neededBytes(file, backend)),
+    backend: withRoom(backends, (backend) => speechBytes(file, backend)),
   }));
 
 /** Weights, and a quarter more for caches and activations. */
-function neededBytes({ weights }: SpeechFile, backend: Backend): number {
+export function speechBytes({ weights }: SpeechFile, backend: Backend): number {
   let bytes = 0;
   for (const tensor of weights.tensors.values()) bytes += bytesOn(backend, tensor);
   return 1.25 * bytes;

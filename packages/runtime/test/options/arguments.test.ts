@@ -86,6 +86,7 @@ const calls: Readonly<Record<string, Call>> = {
   },
   loadModel: { right: () => [path, { backend }], wrong: [no.locator, no.options] },
   planModel: { right: () => [path, { backend }], wrong: [no.locator, no.options] },
+  planLoad: { right: () => [path, { backend }], wrong: [no.locator, no.options] },
   loadEmbedder: { right: () => [encoder, { backend }], wrong: [no.locator, no.options] },
   loadSpeechModel: { right: () => [speech, { backend }], wrong: [no.locator, no.options] },
   modelKind: { right: () => [path], wrong: [no.locator] },

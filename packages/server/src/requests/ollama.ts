@@ -1,6 +1,7 @@
 import type { ChatMessage, GenerateOptions, StructuredOptions } from '@quern/runtime';
 import * as z from 'zod';
 import { badField } from '../errors.js';
+import { durationMs } from './duration.js';
 import { modelName, off, orNull, stream, whole } from './fields.js';
 import { needArguments, toolFields } from './tools.js';
 import { type Notice, placeholder } from './unread.js';
@@ -45,8 +46,16 @@ const options = z.strictObject({
 
 export type OllamaOptions = Partial<z.output<typeof options>>;
 
+const keepAliveText = 'must be a number of seconds, or a text as "5m"; below 0: never unloaded';
+
+/** How long the model stays after the request, in milliseconds. */
 const keepAlive = orNull(
-  z.union([z.number(), z.string()], { error: 'must be a number of seconds, or a text as "5m"' }),
+  z.union([z.number(), z.string()], { error: keepAliveText }).transform((given, context) => {
+    const ms = typeof given === 'number' ? 1000 * given : durationMs(given);
+    if (ms !== undefined) return ms < 0 ? Number.POSITIVE_INFINITY : ms;
+    context.addIssue({ code: 'custom', message: keepAliveText });
+    return z.NEVER;
+  }),
 );
 
 const readsNone = 'images are not supported: this model reads text alone';

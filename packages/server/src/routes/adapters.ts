@@ -4,7 +4,8 @@ import { type Model, QuernError } from '@quern/runtime';
 import * as z from 'zod';
 import type { Call, ServerContext } from '../context.js';
 import { ApiError, badField } from '../errors.js';
-import { adapterNames, generators, modelFor, type Offer } from '../models.js';
+import { modelFor } from '../models.js';
+import { generators, knownNames, type Offer } from '../offer.js';
 import { modelName } from '../requests/fields.js';
 import { parse, readJson } from '../requests/parse.js';
 import { wholeJson } from '../whole.js';
@@ -19,11 +20,11 @@ const loadRequest = z.strictObject({
 
 /** POST /v1/load_lora_adapter, as vLLM has it; the path lies in the server's folder of adapters */
 export async function loadAdapter(request: Request, context: ServerContext, call: Call): Promise<Response> {
-  const { models, aliases, adapterFolder } = context.options;
   const body = parse(loadRequest, await readJson(request), call);
-  const { model } = modelFor({ models, aliases }, 'generation', body.model);
-  needFree({ models, aliases }, body.lora_name);
-  const path = await pathIn(adapterFolder!, body.lora_path);
+  const offer = { ...context.offer, anyModel: false };
+  const { model } = await modelFor({ ...context, offer }, call, 'generation', body);
+  needFree(offer, body.lora_name);
+  const path = await pathIn(context.options.adapterFolder!, body.lora_path);
   await model.loadAdapter(body.lora_name, path, { signal: call.signal }).catch((error: unknown) => {
     throw isFault(error)
       ? badField('lora_path', told(error, path, body.lora_path), 'invalid_adapter')
@@ -45,11 +46,11 @@ const unloadRequest = z.strictObject({ lora_name: adapterName });
 /** POST /v1/unload_lora_adapter; answers when the adapter's requests have ended */
 export async function unloadAdapter(
   request: Request,
-  { options }: ServerContext,
+  { offer }: ServerContext,
   call: Call,
 ): Promise<Response> {
   const { lora_name } = parse(unloadRequest, await readJson(request), call);
-  const found = generators(options.models).find(([, model]) => hasAdapter(model, lora_name));
+  const found = generators(offer.pool).find(([, model]) => hasAdapter(model, lora_name));
   if (!found) throw new ApiError(404, `there is no adapter "${lora_name}"`, 'lora_name', 'adapter_not_found');
   const unloaded = found[1].unloadAdapter(lora_name);
   return wholeJson(
@@ -62,9 +63,8 @@ const hasAdapter = ({ adapters }: Model, name: string): boolean =>
   adapters.some((each) => each.name === name);
 
 /** Clients name adapters and models alike. */
-function needFree({ models, aliases = {} }: Offer, name: string): void {
-  const taken = [...Object.keys(models), ...adapterNames(models), ...Object.keys(aliases)];
-  if (taken.includes(name))
+function needFree(offer: Offer, name: string): void {
+  if (knownNames(offer).includes(name))
     throw badField('lora_name', `there is a model or adapter "${name}"`, 'name_taken');
 }
 

@@ -35,13 +35,14 @@ type AudioRequest = z.output<typeof request_>;
 /** POST /v1/audio/transcriptions and /v1/audio/translations */
 export const audio =
   (task: 'transcribe' | 'translate') =>
-  async (request: Request, { options, metrics }: ServerContext, call: Call): Promise<Response> => {
+  async (request: Request, context: ServerContext, call: Call): Promise<Response> => {
     const { file, body } = await readForm(request, call);
-    const { name, model } = modelFor(options, 'speech', body.model);
-    const ended = metrics.speech.begin(name);
+    const isStream = body.stream === 'true' || body.stream === '1';
+    const form = isStream ? 'events' : /json$/.test(body.response_format) ? 'json' : 'text';
+    const { name, model } = await modelFor(context, call, 'speech', { model: body.model }, form);
+    const ended = context.metrics.speech.begin(name);
     const transcribe = (more: TranscribeOptions = {}) =>
       model.transcribe(file, { ...optionsOf(body, task, call.signal), ...more });
-    const isStream = body.stream === 'true' || body.stream === '1';
     if (!isStream) {
       if (body['include[]']) throw badField('include[]', 'progress needs stream: true');
       return show(counted(transcribe().result, ended), body.response_format, task, call);

@@ -35,7 +35,7 @@ export async function chatCompletions(
 ): Promise<Response> {
   const body = parse(chatRequest, await readJson(request), call);
   needFitting(body);
-  const served = generatorFor(context.options, body.model);
+  const served = await generatorFor(context, call, body);
   const turns = turnsOf(body, served, context, call);
   const head = { id: `chatcmpl-${randomUUID()}`, created: Math.floor(Date.now() / 1000), model: served.name };
   if (!body.stream) return wholeJson(whole(turns, served, head, body.logprobs === true), call);

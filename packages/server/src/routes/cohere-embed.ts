@@ -59,7 +59,7 @@ type Body = z.output<typeof request_>;
 /** POST /v2/embed, in the form of Cohere's second version */
 export async function cohereEmbed(request: Request, context: ServerContext, call: Call): Promise<Response> {
   const body = parse(request_, await readJson(request), call);
-  const named = modelFor(context.options, 'embedding', body.model);
+  const named = await modelFor(context, call, 'embedding', body);
   needDimensions(body.output_dimension, named, 'output_dimension');
   const [field, texts] = inputOf(body);
   const options = { ...optionsOf(body, named.model), signal: call.signal };

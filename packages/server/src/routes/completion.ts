@@ -25,7 +25,7 @@ type Served = NamedModel<'generation'>;
 /** POST /completion and /completions, in the form of llama.cpp's server */
 export async function completion(request: Request, context: ServerContext, call: Call): Promise<Response> {
   const body = parse(nativeRequest, await readJson(request), call);
-  const served = generatorFor(context.options, body.model);
+  const served = await generatorFor(context, call, body);
   const prompts = nativePrompts(body);
   const ids = await Promise.all(prompts.map((prompt) => promptIds(prompt, served.model)));
   const isList = Array.isArray(body.prompt) && prompts[0] !== body.prompt;

@@ -32,7 +32,7 @@ interface Head {
 export async function completions(request: Request, context: ServerContext, call: Call): Promise<Response> {
   const body = parse(completionRequest, await readJson(request), call);
   needFitting(body);
-  const served = generatorFor(context.options, body.model);
+  const served = await generatorFor(context, call, body);
   const turns = await turnsOf(body, served, context, call);
   const head = { id: `cmpl-${randomUUID()}`, created: Math.floor(Date.now() / 1000), model: served.name };
   const before = body.echo ? promptsOf(body).flatMap((prompt) => repeat(textOf(prompt, served), body.n)) : [];

@@ -21,7 +21,7 @@ const teiRequest = z.strictObject({
 export const embed = (request: Request, context: ServerContext, call: Call): Promise<Response> =>
   orTeiError(call, async () => {
     const body = parse(teiRequest, await readJson(request), call);
-    const named = modelFor(context.options, 'embedding', body.model);
+    const named = await modelFor(context, call, 'embedding', body);
     needDimensions(body.dimensions, named);
     needNorm(body.normalize ?? true, named, 'normalize');
     const options = { truncate: body.truncate ?? false, prompt: body.prompt_name, signal: call.signal };
@@ -46,7 +46,7 @@ export async function nativeEmbedding(
   if (typeof json === 'object' && json !== null && 'input' in json)
     return openAiEmbeddings(json, context, call);
   const body = parse(nativeRequest, json, call);
-  const named = modelFor(context.options, 'embedding', body.model);
+  const named = await modelFor(context, call, 'embedding', body);
   const isNormal = needNativeNorm(body.embd_normalize ?? 2, named);
   const options = { ...truncationOf(body, named.model), signal: call.signal };
   const found = embedded(context, named, body.content, options, 'content');

@@ -46,7 +46,7 @@ export async function embeddings(request: Request, context: ServerContext, call:
 /** The response in OpenAI's form. */
 export async function openAiEmbeddings(json: unknown, context: ServerContext, call: Call): Promise<Response> {
   const body = parse(request_, json, call);
-  const named = modelFor(context.options, 'embedding', body.model);
+  const named = await modelFor(context, call, 'embedding', body);
   needDimensions(body.dimensions, named);
   const lengths = truncationOf(body, named.model);
   const options = { ...lengths, signal: call.signal, prompt: body.prompt };

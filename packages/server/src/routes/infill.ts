@@ -19,7 +19,7 @@ const infillRequest = z.strictObject({
 /** POST /infill, in the form of llama.cpp's server: `prompt` is the end of the prefix */
 export async function infill(request: Request, context: ServerContext, call: Call): Promise<Response> {
   const body = parse(infillRequest, await readJson(request), call);
-  const served = generatorFor(context.options, body.model);
+  const served = await generatorFor(context, call, body);
   const files = body.input_extra?.map(({ filename: name, text }) => ({ name, text }));
   const ids = await served.model.infillTokens(body.input_prefix + (body.prompt ?? ''), body.input_suffix, {
     files,

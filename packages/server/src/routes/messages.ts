@@ -20,7 +20,7 @@ import {
 import { chatMessages } from '../requests/anthropic-messages.js';
 import { toolsOf } from '../requests/anthropic-tools.js';
 import { parse, readJson } from '../requests/parse.js';
-import { event, eventStream } from '../sse.js';
+import { event, eventStream, ping } from '../sse.js';
 import { wholeJson } from '../whole.js';
 import { anthropicError } from './anthropic-error.js';
 import { messageEvents, messageOf } from './message-events.js';
@@ -28,7 +28,7 @@ import { messageEvents, messageOf } from './message-events.js';
 /** POST /v1/messages, in Anthropic's form */
 export async function messages(request: Request, context: ServerContext, call: Call): Promise<Response> {
   const body = parse(messagesRequest, await readJson(request), call);
-  const served = generatorFor(context.options, body.model);
+  const served = await generatorFor(context, call, body);
   const { chat, options } = promptOf(body, served.model, call);
   const { counts, begin: onPrompt } = promptBegin();
   const sampled = { ...samplingOf(body), ...options, signal: call.signal, onNotice: call.notice, onPrompt };
@@ -44,17 +44,10 @@ export async function messages(request: Request, context: ServerContext, call: C
   return eventStream(messageEvents(head, stream), call, (error) => event(toError(error), 'error'), ping);
 }
 
-/** Anthropic's event for a stream in which nothing happens. */
-const ping = event({ type: 'ping' }, 'ping');
-
 /** POST /v1/messages/count_tokens */
-export async function countTokens(
-  request: Request,
-  { options }: ServerContext,
-  call: Call,
-): Promise<Response> {
+export async function countTokens(request: Request, context: ServerContext, call: Call): Promise<Response> {
   const body = parse(countRequest, await readJson(request), call);
-  const { model } = modelFor(options, 'generation', body.model);
+  const { model } = await modelFor(context, call, 'generation', body);
   const { chat, options: prompt } = promptOf(body, model, call);
   const { extra, answerStart, tools, toolChoice } = prompt;
   const shown = toolChoice === 'none' ? undefined : tools;

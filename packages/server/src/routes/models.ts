@@ -1,60 +1,83 @@
-import type { Embedder, Model } from '@quern/runtime';
 import type { Context } from 'hono';
 import type { ServerContext } from '../context.js';
-import { generators, kindOf, modelFor, type Offer, type ServedModel, servedName } from '../models.js';
+import { chosenModel, type Offer, servedName } from '../offer.js';
+import type { PooledModel } from '../pool/entry.js';
 import { isAnthropic } from './anthropic-error.js';
 
 const begin = new Date();
 const created = Math.floor(begin.getTime() / 1000);
 
-const describe = (name: string, model: ServedModel) => ({
+const describe = (name: string, pooled: PooledModel) => ({
   id: name,
   object: 'model',
   created,
   owned_by: 'quern',
-  kind: kindOf(model),
-  ...contextOf(model),
-  meta: metaOf(model),
-  ...('plan' in model && { backend: model.backend, plan: model.plan.ranges }),
+  kind: pooled.kind,
+  ...contextOf(pooled),
+  meta: metaOf(pooled),
+  ...planOf(pooled),
+  ...stateOf(pooled),
+  architecture: modalities[pooled.kind],
 });
 
 /** Most tokens, under the names that clients read: vLLM's, OpenRouter's, Groq's, LM Studio's. */
-function contextOf(model: ServedModel) {
-  const tokens = 'context' in model ? model.context : 'maxTokens' in model ? model.maxTokens : undefined;
-  if (tokens === undefined) return {};
+function contextOf({ facts: { context } }: PooledModel) {
+  if (context === undefined) return {};
   return {
-    max_model_len: tokens,
-    context_length: tokens,
-    context_window: tokens,
-    max_context_length: tokens,
+    max_model_len: context,
+    context_length: context,
+    context_window: context,
+    max_context_length: context,
   };
 }
 
 /** Sizes, under llama.cpp's names. */
-function metaOf(model: ServedModel) {
-  if (kindOf(model) === 'speech') return null;
-  const { config, file } = model as Model | Embedder;
+function metaOf({ facts: { sizes, file, context } }: PooledModel) {
+  if (!sizes) return null;
   return {
-    n_ctx: contextOf(model).max_model_len,
-    n_ctx_train: config.context,
-    n_vocab: config.vocabulary,
-    n_embd: config.width,
-    n_params: file.parameters,
-    size: file.byteLength,
+    n_ctx: context,
+    n_ctx_train: sizes.context,
+    n_vocab: sizes.vocabulary,
+    n_embd: sizes.width,
+    n_params: file?.parameters,
+    size: file?.byteLength,
   };
 }
+
+function planOf({ model }: PooledModel) {
+  return model && 'plan' in model ? { backend: model.backend, plan: model.plan.ranges } : {};
+}
+
+/** Whether the model is loaded: LM Studio's name, and that of llama.cpp's router. */
+function stateOf({ state, failure }: PooledModel) {
+  const failed = failure !== undefined && state === 'unloaded';
+  return { state, status: { value: state, ...(failed && { failed }) } };
+}
+
+/** What a model reads and writes, under OpenRouter's and llama.cpp's names. */
+const modalities = {
+  generation: { input_modalities: ['text'], output_modalities: ['text'] },
+  embedding: { input_modalities: ['text'], output_modalities: ['embeddings'] },
+  speech: { input_modalities: ['audio'], output_modalities: ['transcription'] },
+} as const;
 
 type Description = ReturnType<typeof describe>;
 
 /** The adapters of a model: clients name them as models. */
-const adaptersOf = ([parent, model]: readonly [string, Model]) =>
-  model.adapters.map(({ name, rank }) => ({ ...describe(name, model), parent, adapter: { rank } }));
+function adaptersOf(pooled: PooledModel) {
+  const { name: parent, model } = pooled;
+  const ranks = model && 'adapters' in model ? model.adapters : [];
+  return pooled.adapters.map((name) => {
+    const rank = ranks.find((each) => each.name === name)?.rank;
+    return { ...describe(name, pooled), parent, adapter: { rank } };
+  });
+}
 
 /** All that clients may name. */
-function namedBy({ models, aliases = {} }: Offer): readonly Description[] {
+function namedBy({ pool, aliases = {} }: Offer): readonly Description[] {
   const own = [
-    ...Object.entries(models).map(([name, model]) => describe(name, model)),
-    ...generators(models).flatMap(adaptersOf),
+    ...pool.models.map((each) => describe(each.name, each)),
+    ...pool.models.filter(({ kind }) => kind === 'generation').flatMap(adaptersOf),
   ];
   const others = Object.entries(aliases).flatMap(([id, alias_of]) => {
     const meant = own.find((each) => each.id === alias_of);
@@ -80,8 +103,8 @@ const anthropicModel = ({ id, max_model_len }: Description) => ({
 });
 
 /** GET /v1/models, in OpenAI's form; for Anthropic's client in its own */
-export function listModels({ req }: Context, { options }: ServerContext): Response {
-  const data = namedBy(options);
+export function listModels({ req }: Context, { offer }: ServerContext): Response {
+  const data = namedBy(offer);
   if (!isAnthropic(req.raw)) return Response.json({ object: 'list', data });
   const [first_id, last_id] = [data.at(0)?.id ?? null, data.at(-1)?.id ?? null];
   return Response.json({ data: data.map(anthropicModel), has_more: false, first_id, last_id });
@@ -97,10 +120,9 @@ function decoded(text: string): string {
 }
 
 /** GET /v1/models/:name, /models/:name */
-export function showModel({ req }: Context, { options }: ServerContext): Response {
-  const { models, aliases } = options;
-  const name = servedName(options, decoded(req.path.replace(/^(\/v1)?\/models\//, '')));
-  const found = namedBy(options).find(({ id }) => id === name);
-  if (!found) modelFor({ models, aliases }, 'generation', name); // throws 404
+export function showModel({ req }: Context, { offer }: ServerContext): Response {
+  const name = servedName(offer, decoded(req.path.replace(/^(\/v1)?\/models\//, '')));
+  const found = namedBy(offer).find(({ id }) => id === name);
+  if (!found) chosenModel({ ...offer, anyModel: false }, 'generation', name); // throws 404
   return Response.json(isAnthropic(req.raw) ? anthropicModel(found!) : found);
 }

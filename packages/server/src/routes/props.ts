@@ -1,13 +1,25 @@
 import type { Model } from '@quern/runtime';
 import type { ServerContext } from '../context.js';
 import { ApiError } from '../errors.js';
-import { modelFor } from '../models.js';
+import { chosenModel } from '../offer.js';
 import { settingsOf } from '../requests/native.js';
 import { version } from '../version.js';
 
-/** `?model=`: needed where the server has several models. */
-const named = (request: Request, { options }: ServerContext) =>
-  modelFor(options, 'generation', new URL(request.url).searchParams.get('model') ?? undefined);
+/** `?model=`: needed where the server has several models. A model that is not loaded is loaded. */
+async function withNamed(
+  request: Request,
+  { offer }: ServerContext,
+  show: (name: string, model: Model) => Response,
+): Promise<Response> {
+  const asked = new URL(request.url).searchParams.get('model') ?? undefined;
+  const { name, pooled } = chosenModel(offer, 'generation', asked);
+  const lease = await offer.pool.acquire(pooled.name, { signal: request.signal });
+  try {
+    return show(name, lease.model as Model);
+  } finally {
+    lease.release();
+  }
+}
 
 /** Requests that fit in the cache with a whole context each. */
 function slotsOf(model: Model): number {
@@ -22,8 +34,10 @@ const spelling = ({ tokenizer }: Model, id: number | undefined): string =>
 const settings = ({ context }: Model) => ({ n_ctx: context, params: settingsOf({}) });
 
 /** GET /props, in the form of llama.cpp's server. `model_path` is the model's name: paths stay on this machine. */
-export function props(request: Request, context: ServerContext): Response {
-  const { name, model } = named(request, context);
+export const props = (request: Request, context: ServerContext): Promise<Response> =>
+  withNamed(request, context, propsOf);
+
+function propsOf(name: string, model: Model): Response {
   const { tokenizer, chatTemplate } = model;
   return Response.json({
     default_generation_settings: settings(model),
@@ -43,8 +57,10 @@ export function props(request: Request, context: ServerContext): Response {
  * GET /slots, in the form of llama.cpp's server. The cache has blocks, not slots: a slot is room for a whole context, or a
  * running request beyond these.
  */
-export function slots(request: Request, context: ServerContext): Response {
-  const { model } = named(request, context);
+export const slots = (request: Request, context: ServerContext): Promise<Response> =>
+  withNamed(request, context, (_, model) => slotsShown(request, model));
+
+function slotsShown(request: Request, model: Model): Response {
   const { running } = model.stats();
   const total = slotsOf(model);
   const isFull = running >= total;

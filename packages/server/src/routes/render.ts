@@ -13,20 +13,16 @@ import { completionPrompt, usualTokens } from './completions.js';
 const templateRequest = z.strictObject({ ...chatPromptFields, model: modelName });
 
 /** POST /apply-template, in the form of llama.cpp's server */
-export async function applyTemplate(
-  request: Request,
-  { options }: ServerContext,
-  call: Call,
-): Promise<Response> {
+export async function applyTemplate(request: Request, context: ServerContext, call: Call): Promise<Response> {
   const body = parse(templateRequest, await readJson(request), call);
-  const { model } = modelFor(options, 'generation', body.model);
+  const { model } = await modelFor(context, call, 'generation', body);
   return Response.json({ prompt: model.chatText(...chatPromptOf(body, call.notice)) });
 }
 
 /** POST /v1/chat/completions/render, in the form of vLLM: what the request would compute */
 export async function renderChat(request: Request, context: ServerContext, call: Call): Promise<Response> {
   const body = parse(chatRequest, await readJson(request), call);
-  const { name, model } = generatorFor(context.options, body.model);
+  const { name, model } = await generatorFor(context, call, body, 'json');
   const maxTokens = body.max_completion_tokens ?? body.max_tokens;
   return Response.json(rendered('chatcmpl', name, await chatIds(body, model, call.notice), body, maxTokens));
 }
@@ -38,7 +34,7 @@ export async function renderCompletions(
   call: Call,
 ): Promise<Response> {
   const body = parse(completionRequest, await readJson(request), call);
-  const { name, model } = generatorFor(context.options, body.model);
+  const { name, model } = await generatorFor(context, call, body, 'json');
   const list = await Promise.all(
     promptsOf(body).map(async (prompt) => {
       const given = await completionPrompt(prompt, body, model);

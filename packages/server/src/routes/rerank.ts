@@ -82,7 +82,7 @@ export async function rerank(request: Request, context: ServerContext, call: Cal
 
 async function rankFor(json: unknown, context: ServerContext, call: Call): Promise<Response> {
   const body = parse(request_, json, call);
-  const named = modelFor(context.options, 'embedding', body.model);
+  const named = await modelFor(context, call, 'embedding', body);
   const lengths = shortened(body, named.model) ?? truncationOf(body, named.model);
   const found = ranking(context, named, [body.query, body.documents], { ...lengths, signal: call.signal });
   const answer = found.then(({ ranked, tokens, truncated }) => ({
@@ -102,7 +102,7 @@ async function rankFor(json: unknown, context: ServerContext, call: Call): Promi
 /** POST /v2/rerank, in the form of Cohere's second version */
 export async function cohereRerank(request: Request, context: ServerContext, call: Call): Promise<Response> {
   const body = parse(cohereRequest, await readJson(request), call);
-  const named = modelFor(context.options, 'embedding', body.model);
+  const named = await modelFor(context, call, 'embedding', body);
   const lengths = { ...shortened(body, named.model), signal: call.signal };
   const found = ranking(context, named, [body.query, body.documents], lengths);
   const answer = found.then(({ ranked, tokens }) => ({
@@ -131,7 +131,7 @@ export async function anyRerank(request: Request, context: ServerContext, call: 
 
 async function teiRerank(json: unknown, context: ServerContext, call: Call): Promise<unknown> {
   const body = parse(teiRequest, json, call);
-  const named = modelFor(context.options, 'embedding', body.model);
+  const named = await modelFor(context, call, 'embedding', body);
   const lengths = { truncate: body.truncate ?? false, signal: call.signal };
   const { ranked } = await ranking(context, named, [body.query, body.texts], lengths, 'texts');
   return ranked.map(({ index, score, logit }) => ({

@@ -32,7 +32,7 @@ import { noAnswer, noItem, storedAnswer } from './stored-responses.js';
 export async function responses(request: Request, context: ServerContext, call: Call): Promise<Response> {
   const body = parse(responsesRequest, await readJson(request), call);
   const owner = ownerOf(request.headers);
-  const served = generatorFor(context.options, body.model);
+  const served = await generatorFor(context, call, body);
   const input = inputOf(body, context, owner);
   const tools = responseTools(body);
   const { messages } = conversation(input, body, tools.notices, call);
@@ -77,7 +77,7 @@ export async function countInputTokens(
   call: Call,
 ): Promise<Response> {
   const body = parse(responsesRequest, await readJson(request), call);
-  const { model } = modelFor(context.options, 'generation', body.model);
+  const { model } = await modelFor(context, call, 'generation', { model: body.model });
   const { options, notices } = responseTools(body);
   const { messages } = conversation(inputOf(body, context, ownerOf(request.headers)), body, notices, call);
   const tools = options.toolChoice === 'none' ? undefined : options.tools;

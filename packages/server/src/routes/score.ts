@@ -51,7 +51,7 @@ function pairsOf(body: z.output<typeof request_>): {
 /** POST /score and /v1/score, in the form of vLLM */
 export async function score(request: Request, context: ServerContext, call: Call): Promise<Response> {
   const body = parse(request_, await readJson(request), call);
-  const named = modelFor(context.options, 'embedding', body.model);
+  const named = await modelFor(context, call, 'embedding', body);
   const lengths = { ...truncationOf(body, named.model), signal: call.signal };
   const { queries, documents, field } = pairsOf(body);
   const one = queries.length === 1;

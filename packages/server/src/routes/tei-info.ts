@@ -1,7 +1,7 @@
 import type { Embedder } from '@quern/runtime';
 import type { ServerContext } from '../context.js';
-import { modelFor } from '../models.js';
-import { defaults } from '../options.js';
+import { chosenModel } from '../offer.js';
+import { defaults, type HandlerOptions } from '../options.js';
 import { version } from '../version.js';
 import { mostInputs } from './embeddings.js';
 
@@ -11,11 +11,23 @@ const label = 'LABEL_0';
 const typeOf = ({ ranks, config: { pooling } }: Embedder): object =>
   ranks ? { reranker: { id2label: { 0: label }, label2id: { [label]: 0 } } } : { embedding: { pooling } };
 
-/** GET /info, in the form of text-embeddings-inference. `?model=`: needed where the server has several. */
-export function info(request: Request, { options }: ServerContext): Response {
+/**
+ * GET /info, in the form of text-embeddings-inference. `?model=`: needed where the server has several. A model that is not
+ * loaded is loaded.
+ */
+export async function info(request: Request, { offer, options }: ServerContext): Promise<Response> {
   const asked = new URL(request.url).searchParams.get('model') ?? undefined;
-  const { name, model } = modelFor(options, 'embedding', asked);
-  return Response.json({
+  const { name, pooled } = chosenModel(offer, 'embedding', asked);
+  const lease = await offer.pool.acquire(pooled.name, { signal: request.signal });
+  try {
+    return Response.json(infoOf(name, lease.model as Embedder, options));
+  } finally {
+    lease.release();
+  }
+}
+
+function infoOf(name: string, model: Embedder, options: HandlerOptions): object {
+  return {
     model_id: name,
     model_sha: null,
     model_dtype: model.file.format,
@@ -30,5 +42,5 @@ export function info(request: Request, { options }: ServerContext): Response {
     version,
     sha: null,
     docker_label: null,
-  });
+  };
 }

@@ -18,10 +18,11 @@ const request_ = z.strictObject({
 });
 
 /** POST /tokenize with `inputs`, in the form of text-embeddings-inference: a list of tokens for each text */
-export const teiTokenize = (json: unknown, { options }: ServerContext, call: Call): Promise<Response> =>
+export const teiTokenize = (json: unknown, context: ServerContext, call: Call): Promise<Response> =>
   orTeiError(call, async () => {
     const body = parse(request_, json, call);
-    const { tokenizer } = modelFor(options, 'embedding', body.model).model;
+    const { model } = await modelFor(context, call, 'embedding', body);
+    const { tokenizer } = model;
     const lists: (readonly object[])[] = [];
     for (const text of [body.inputs].flat())
       lists.push(await tokensOf(text, body.add_special_tokens ?? true, tokenizer));

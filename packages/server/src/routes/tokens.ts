@@ -31,7 +31,7 @@ export async function tokenize(request: Request, context: ServerContext, call: C
   const json = await readJson(request);
   if (typeof json === 'object' && json !== null && 'inputs' in json) return teiTokenize(json, context, call);
   const body = parse(tokenizeRequest, json, call);
-  const { model } = modelFor(context.options, 'generation', body.model);
+  const { model } = await modelFor(context, call, 'generation', body);
   const ids = await tokensOf(body, model, call.notice);
   const { tokenizer } = model;
   return Response.json({
@@ -73,13 +73,9 @@ function pieceOf(id: number, tokenizer: Tokenizer): string | readonly number[] {
 const detokenizeRequest = z.strictObject({ model: modelName, tokens: z.array(whole(0)) });
 
 /** POST /detokenize */
-export async function detokenize(
-  request: Request,
-  { options }: ServerContext,
-  call: Call,
-): Promise<Response> {
+export async function detokenize(request: Request, context: ServerContext, call: Call): Promise<Response> {
   const body = parse(detokenizeRequest, await readJson(request), call);
-  const { model } = modelFor(options, 'generation', body.model);
+  const { model } = await modelFor(context, call, 'generation', body);
   const prompt = model.detokenize(body.tokens);
   return Response.json({ prompt, content: prompt });
 }

@@ -26,6 +26,8 @@ export interface AnswerForm {
   readonly model: Model;
   readonly stream: boolean | undefined;
   readonly logprobs: boolean | undefined;
+  /** Milliseconds that the request waited for the model. */
+  readonly waitMs: number;
   show(part: AnswerPart): object;
 }
 
@@ -60,11 +62,11 @@ function written({ name, model, logprobs, show }: AnswerForm, part: AnswerPart) 
   };
 }
 
-const ended = (result: GenerationResult, start: number) => ({
+const ended = (result: GenerationResult, { waitMs }: AnswerForm, start: number) => ({
   done: true,
   done_reason: isCut(result) ? 'length' : 'stop',
   total_duration: nanoseconds(performance.now() - start),
-  load_duration: 0, // models are loaded before requests come
+  load_duration: nanoseconds(waitMs),
   prompt_eval_count: result.promptTokens,
   prompt_eval_duration: nanoseconds(result.prefillMs),
   eval_count: result.tokens.length,
@@ -73,7 +75,7 @@ const ended = (result: GenerationResult, start: number) => ({
 
 async function whole(events: AsyncIterable<TurnEvent>, form: AnswerForm, start: number) {
   const [answer] = await collect([events]);
-  return { ...written(form, answer!), ...ended(answer!.result, start) };
+  return { ...written(form, answer!), ...ended(answer!.result, form, start) };
 }
 
 async function* lines(
@@ -82,7 +84,7 @@ async function* lines(
   start: number,
 ): AsyncGenerator<string> {
   for await (const part of partsOf(events)) {
-    if ('reason' in part) yield line({ ...written(form, {}), ...ended(part, start) });
+    if ('reason' in part) yield line({ ...written(form, {}), ...ended(part, form, start) });
     else yield line({ ...written(form, part), done: false });
   }
 }

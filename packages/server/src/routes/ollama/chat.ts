@@ -16,14 +16,18 @@ import { parse, readJson } from '../../requests/parse.js';
 import { toolOptions } from '../../requests/tools.js';
 import { type AnswerForm, loaded, respond, shownCalls } from './answer.js';
 import { ollamaGenerator } from './form.js';
+import { unloadedBy } from './unload.js';
 
 /** POST /api/chat */
 export async function chat(request: Request, context: ServerContext, call: Call): Promise<Response> {
   const start = performance.now();
   const body = parse(ollamaChatRequest, await readJson(request), call);
-  const served = ollamaGenerator(context.options, body.model);
+  const isEmpty = body.messages.length === 0;
+  const unloaded = isEmpty ? await unloadedBy(context, body, { message: empty }, call) : undefined;
+  if (unloaded) return unloaded;
+  const served = await ollamaGenerator(context, call, body);
   const form = formOf(body, served);
-  if (body.messages.length === 0) return loaded(form, call);
+  if (isEmpty) return loaded(form, call);
   needTools(body, served);
   const options: ChatOptions = {
     ...generationOptions(body, served, call),
@@ -39,15 +43,18 @@ export async function chat(request: Request, context: ServerContext, call: Call)
   return respond(events, form, call, start);
 }
 
+const empty = { role: 'assistant', content: '' };
+
 const structuredBy = ({ tools }: OllamaChatRequest): string => (tools?.length ? 'tools' : 'format');
 
-function formOf(body: OllamaChatRequest, { name, model }: NamedModel<'generation'>): AnswerForm {
+function formOf(body: OllamaChatRequest, { name, model, waitMs }: NamedModel<'generation'>): AnswerForm {
   let calls = 0;
   return {
     name: body.model ?? name,
     model,
     stream: body.stream,
     logprobs: body.logprobs,
+    waitMs,
     show: ({ text = '', thinking = '', calls: given = [] }) => {
       const shown = shownCalls(given, calls);
       calls += given.length;

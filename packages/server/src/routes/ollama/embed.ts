@@ -9,10 +9,10 @@ import { wholeJson } from '../../whole.js';
 import { nanoseconds, ollamaEmbedder, ollamaError } from './form.js';
 
 /** POST /api/embed */
-export async function embed(request: Request, { options }: ServerContext, call: Call): Promise<Response> {
+export async function embed(request: Request, context: ServerContext, call: Call): Promise<Response> {
   const start = performance.now();
   const body = parse(ollamaEmbedRequest, await readJson(request), call);
-  const served = ollamaEmbedder(options, body.model);
+  const served = await ollamaEmbedder(context, call, body);
   const name = body.model ?? served.name;
   const texts = typeof body.input === 'string' ? [body.input].filter((text) => text !== '') : body.input;
   const width = widthOf(body.dimensions, served);
@@ -27,7 +27,7 @@ export async function embed(request: Request, { options }: ServerContext, call: 
       model: name,
       embeddings: texts.map((_, index) => unit(rowOf(rows, index).subarray(0, width))),
       total_duration: nanoseconds(performance.now() - start),
-      load_duration: 0, // models are loaded before requests come
+      load_duration: nanoseconds(served.waitMs),
       prompt_eval_count: rows.tokens,
     };
   });
@@ -35,9 +35,9 @@ export async function embed(request: Request, { options }: ServerContext, call: 
 }
 
 /** POST /api/embeddings: one text, as the model gives it. */
-export async function embedOne(request: Request, { options }: ServerContext, call: Call): Promise<Response> {
+export async function embedOne(request: Request, context: ServerContext, call: Call): Promise<Response> {
   const body = parse(ollamaEmbeddingsRequest, await readJson(request), call);
-  const { model } = ollamaEmbedder(options, body.model);
+  const { model } = await ollamaEmbedder(context, call, body);
   if (body.prompt === '') return Response.json({ embedding: [] });
   const found = model
     .embed([body.prompt], { signal: call.signal })

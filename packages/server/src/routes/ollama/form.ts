@@ -1,8 +1,7 @@
 import { stringifyJson } from '@quern/runtime';
-import type { Call } from '../../context.js';
+import type { Call, ServerContext } from '../../context.js';
 import { ApiError } from '../../errors.js';
 import { generatorFor, modelFor, type NamedModel } from '../../models.js';
-import type { HandlerOptions } from '../../options.js';
 import { streamed } from '../../streamed.js';
 
 /** An error in Ollama's form. */
@@ -24,10 +23,10 @@ export const lineStream = (lines: AsyncIterable<string>, call: Call): Response =
 /** A time of Ollama's answers. */
 export const nanoseconds = (ms: number): number => Math.round(ms * 1e6);
 
-/** What `find` finds. @throws ApiError 404 in Ollama's words: clients look for them before they pull a model */
-function found<T>(name: string | undefined, find: () => T): T {
+/** What `find` finds. Rejects with ApiError 404 in Ollama's words: clients look for them before they pull a model. */
+export async function found<T>(name: string | undefined, find: () => Promise<T>): Promise<T> {
   try {
-    return find();
+    return await find();
   } catch (error) {
     throw error instanceof ApiError && error.code === 'model_not_found' ? notFound(name) : error;
   }
@@ -45,10 +44,46 @@ export const modelsAreFixed = (status: 400 | 404, what: string): ApiError =>
     'fixed_models',
   );
 
-export const ollamaGenerator = (
-  options: HandlerOptions,
-  name: string | undefined,
-): NamedModel<'generation'> => found(name, () => generatorFor(options, name));
+/** What Ollama's routes read of a request to find its model. */
+interface OllamaRequest {
+  readonly model?: string | undefined;
+  readonly stream?: boolean | undefined;
+  /** How long the model stays after the request, in milliseconds. */
+  readonly keep_alive?: number | undefined;
+}
 
-export const ollamaEmbedder = (options: HandlerOptions, name: string | undefined): NamedModel<'embedding'> =>
-  found(name, () => modelFor(options, 'embedding', name));
+/** A model that stays as long as the request says. */
+async function kept<T extends NamedModel<'generation' | 'embedding'>>(
+  found: Promise<T>,
+  { keep_alive }: OllamaRequest,
+): Promise<T> {
+  const served = await found;
+  if (keep_alive !== undefined) served.keepFor(keep_alive);
+  return served;
+}
+
+/** A response is a stream unless the client says otherwise. */
+export const ollamaGenerator = (
+  context: ServerContext,
+  call: Call,
+  body: OllamaRequest,
+): Promise<NamedModel<'generation'>> => {
+  const { model, stream } = body;
+  const form = stream === false ? 'json' : 'lines';
+  return kept(
+    found(model, () => generatorFor(context, call, { model }, form)),
+    body,
+  );
+};
+
+export const ollamaEmbedder = (
+  context: ServerContext,
+  call: Call,
+  body: OllamaRequest,
+): Promise<NamedModel<'embedding'>> => {
+  const { model } = body;
+  return kept(
+    found(model, () => modelFor(context, call, 'embedding', { model }, 'json')),
+    body,
+  );
+};

@@ -13,24 +13,32 @@ import { parse, readJson } from '../../requests/parse.js';
 import { type AnswerForm, loaded, respond } from './answer.js';
 import { generationOptions } from './chat.js';
 import { ollamaGenerator } from './form.js';
+import { unloadedBy } from './unload.js';
 
 /** POST /api/generate */
 export async function generate(request: Request, context: ServerContext, call: Call): Promise<Response> {
   const start = performance.now();
   const body = parse(ollamaGenerateRequest, await readJson(request), call);
   needFittingRaw(body);
-  const served = ollamaGenerator(context.options, body.model);
+  const isEmpty = body.prompt === '';
+  const unloaded = isEmpty ? await unloadedBy(context, body, { response: '' }, call) : undefined;
+  if (unloaded) return unloaded;
+  const served = await ollamaGenerator(context, call, body);
   const form = formOf(body, served);
-  if (body.prompt === '') return loaded(form, call);
+  if (isEmpty) return loaded(form, call);
   const events = turn(served, await beginOf(body, served, call), context.metrics, 'format');
   return respond(events, form, call, start);
 }
 
-const formOf = (body: OllamaGenerateRequest, { name, model }: NamedModel<'generation'>): AnswerForm => ({
+const formOf = (
+  body: OllamaGenerateRequest,
+  { name, model, waitMs }: NamedModel<'generation'>,
+): AnswerForm => ({
   name: body.model ?? name,
   model,
   stream: body.stream,
   logprobs: body.logprobs,
+  waitMs,
   show: ({ text = '', thinking = '' }) => ({ response: text, ...(thinking !== '' && { thinking }) }),
 });
 

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
-import type { Embedder, Model } from '@quern/runtime';
 import type { Call, ServerContext } from '../../context.js';
-import { kindOf, type Offer, servedName } from '../../models.js';
+import { type Offer, servedName } from '../../offer.js';
+import type { PooledModel } from '../../pool/entry.js';
+import type { ModelFacts } from '../../pool/source.js';
 import { ollamaPullRequest, ollamaShowRequest } from '../../requests/ollama.js';
 import { parse, readJson } from '../../requests/parse.js';
 import { line, lineStream, modelsAreFixed, notFound } from './form.js';
@@ -10,19 +11,19 @@ import { line, lineStream, modelsAreFixed, notFound } from './form.js';
 /** A model that clients of Ollama can use. */
 interface Entry {
   readonly name: string;
-  readonly model: Model | Embedder;
+  readonly pooled: PooledModel;
   /** The adapter, and its model. */
   readonly adapter?: string;
   readonly parent?: string;
 }
 
 /** Models and adapters that write or embed texts, and further names of these. */
-function entriesOf({ models, aliases = {} }: Offer): readonly Entry[] {
-  const own = Object.entries(models).flatMap(([name, model]): Entry[] => {
-    if (kindOf(model) === 'speech') return [];
-    const one = { name, model: model as Model | Embedder };
-    const adapters = 'adapters' in model ? model.adapters : [];
-    return [one, ...adapters.map((each) => ({ ...one, name: each.name, adapter: each.name, parent: name }))];
+function entriesOf({ pool, aliases = {} }: Offer): readonly Entry[] {
+  const own = pool.models.flatMap((pooled): Entry[] => {
+    if (pooled.kind === 'speech') return [];
+    const one = { name: pooled.name, pooled };
+    const adapted = (adapter: string) => ({ name: adapter, pooled, adapter, parent: pooled.name });
+    return [one, ...pooled.adapters.map(adapted)];
   });
   const others = Object.entries(aliases).flatMap(([name, meant]) =>
     own.filter((each) => each.name === meant).map((each) => ({ ...each, name })),
@@ -34,49 +35,52 @@ function entriesOf({ models, aliases = {} }: Offer): readonly Entry[] {
 const tagged = (name: string): string => (/:[^/]*$/.test(name) ? name : `${name}:latest`);
 
 /** When the model's file was written; of a file that is gone, the time of the question. */
-const modifiedAt = ({ path }: Model | Embedder): Promise<string> =>
+const modifiedAt = ({ path = '' }: ModelFacts): Promise<string> =>
   stat(path).then(
     ({ mtime }) => mtime.toISOString(),
     () => new Date().toISOString(),
   );
 
 /** GET /api/tags */
-export async function tags({ options }: ServerContext): Promise<Response> {
-  const models = await Promise.all(entriesOf(options).map(listed));
+export async function tags({ offer }: ServerContext): Promise<Response> {
+  const models = await Promise.all(entriesOf(offer).map(listed));
   return Response.json({ models });
 }
 
 async function listed(entry: Entry) {
-  const { file } = entry.model;
-  const modified = await modifiedAt(entry.model);
+  const { facts } = entry.pooled;
+  const modified = await modifiedAt(facts);
   const name = tagged(entry.name);
   return {
     name,
     model: name,
     modified_at: modified,
-    size: file.byteLength,
+    size: facts.file?.byteLength ?? 0,
     digest: digestOf(entry, modified),
     details: detailsOf(entry),
-    capabilities: capabilitiesOf(entry.model),
+    capabilities: capabilitiesOf(entry.pooled),
   };
 }
 
 /** Differs where another file, or the same file changed, is served; not a digest of its bytes, which takes minutes. */
-const digestOf = ({ adapter = '', model: { path, file } }: Entry, modified: string) =>
+const digestOf = ({ adapter = '', pooled: { facts } }: Entry, modified: string) =>
   createHash('sha256')
-    .update(JSON.stringify([path, file, modified, adapter]))
+    .update(JSON.stringify([facts.path, facts.file, modified, adapter]))
     .digest('hex');
 
-const detailsOf = ({ model, parent = '' }: Entry) => ({
-  parent_model: parent && tagged(parent),
-  format: model.file.kind,
-  family: model.architecture,
-  families: [model.architecture],
-  parameter_size: inWords(model.file.parameters),
-  quantization_level: model.file.format.toUpperCase(),
-  context_length: contextOf(model),
-  embedding_length: model.config.width,
-});
+function detailsOf({ pooled, parent = '' }: Entry) {
+  const { file, architecture = '', context, sizes } = pooled.facts;
+  return {
+    parent_model: parent && tagged(parent),
+    format: file?.kind ?? '',
+    family: architecture,
+    families: [architecture],
+    parameter_size: inWords(file?.parameters ?? 0),
+    quantization_level: (file?.format ?? '').toUpperCase(),
+    context_length: context,
+    embedding_length: sizes?.width,
+  };
+}
 
 const units = [
   [1e9, 'B'],
@@ -90,34 +94,30 @@ function inWords(count: number): string {
   return unit ? `${(count / unit[0]).toFixed(1)}${unit[1]}` : String(count);
 }
 
-/** Most tokens of a request. */
-const contextOf = (model: Model | Embedder): number => ('context' in model ? model.context : model.maxTokens);
-
-function capabilitiesOf(model: Model | Embedder): readonly string[] {
-  if (!('generate' in model)) return ['embedding'];
-  const { takesTools, thinking = 'never' } = model.chatTemplate ?? {};
-  return ['completion', ...(takesTools ? ['tools'] : []), ...(thinking === 'never' ? [] : ['thinking'])];
-}
+/** Of a model that was never loaded only what its kind says. */
+const capabilitiesOf = ({ kind, facts }: PooledModel): readonly string[] =>
+  facts.capabilities ?? [kind === 'generation' ? 'completion' : 'embedding'];
 
 /** POST /api/show */
-export async function show(request: Request, { options }: ServerContext, call: Call): Promise<Response> {
+export async function show(request: Request, { offer }: ServerContext, call: Call): Promise<Response> {
   const body = parse(ollamaShowRequest, await readJson(request), call);
   const asked = body.model ?? body.name;
-  const entry = entryOf(options, asked);
+  const entry = entryOf(offer, asked);
+  const { facts, model } = entry.pooled;
   return Response.json({
-    modelfile: `FROM ${tagged(entry.name)}\nPARAMETER num_ctx ${contextOf(entry.model)}\n`,
-    parameters: `${'num_ctx'.padEnd(30)} ${contextOf(entry.model)}`,
-    template: ('chatTemplate' in entry.model && entry.model.chatTemplate?.source) || '',
+    modelfile: `FROM ${tagged(entry.name)}\nPARAMETER num_ctx ${facts.context}\n`,
+    parameters: `${'num_ctx'.padEnd(30)} ${facts.context}`,
+    template: (model && 'chatTemplate' in model && model.chatTemplate?.source) || '',
     details: detailsOf(entry),
-    model_info: infoOf(asked ?? entry.name, entry.model),
-    capabilities: capabilitiesOf(entry.model),
-    modified_at: await modifiedAt(entry.model),
+    model_info: infoOf(asked ?? entry.name, facts),
+    capabilities: capabilitiesOf(entry.pooled),
+    modified_at: await modifiedAt(facts),
   });
 }
 
 /** @throws ApiError 404 */
 function entryOf(offer: Offer, asked: string | undefined): Entry {
-  const own = entriesOf({ models: offer.models });
+  const own = entriesOf({ pool: offer.pool });
   if (asked === undefined && own.length === 1) return own[0]!;
   const name = servedName(offer, asked ?? '');
   const entry = entriesOf(offer).find((each) => each.name === name);
@@ -126,56 +126,53 @@ function entryOf(offer: Offer, asked: string | undefined): Entry {
 }
 
 /** Sizes under GGUF's names. The context is that of the server: clients cut prompts to it. */
-function infoOf(name: string, model: Model | Embedder) {
-  const { architecture, config } = model;
+function infoOf(name: string, { architecture = '', context, sizes, file }: ModelFacts) {
   return {
     'general.architecture': architecture,
     'general.basename': name,
-    'general.parameter_count': model.file.parameters,
-    [`${architecture}.context_length`]: contextOf(model),
-    [`${architecture}.embedding_length`]: config.width,
-    [`${architecture}.block_count`]: config.layers,
-    [`${architecture}.feed_forward_length`]: config.feedForward,
-    [`${architecture}.attention.head_count`]: config.heads,
-    [`${architecture}.attention.head_count_kv`]: 'kvHeads' in config ? config.kvHeads : config.heads,
-    [`${architecture}.vocab_size`]: config.vocabulary,
+    'general.parameter_count': file?.parameters,
+    [`${architecture}.context_length`]: context,
+    [`${architecture}.embedding_length`]: sizes?.width,
+    [`${architecture}.block_count`]: sizes?.layers,
+    [`${architecture}.feed_forward_length`]: sizes?.feedForward,
+    [`${architecture}.attention.head_count`]: sizes?.heads,
+    [`${architecture}.attention.head_count_kv`]: sizes?.kvHeads ?? sizes?.heads,
+    [`${architecture}.vocab_size`]: sizes?.vocabulary,
   };
 }
 
-/** When a model is unloaded: never while the server runs. Ollama's `keep_alive: -1` gives a year of this kind. */
+/** When a model is unloaded that stays. Ollama's `keep_alive: -1` gives a year of this kind. */
 const never = '2318-01-01T00:00:00Z';
 
-/** GET /api/ps */
-export async function running({ options }: ServerContext): Promise<Response> {
-  const models = await Promise.all(entriesOf(options).map(loadedModel));
-  return Response.json({ models });
+const expiryOf = ({ expires }: PooledModel): string =>
+  expires === Number.POSITIVE_INFINITY ? never : new Date(expires).toISOString();
+
+/** GET /api/ps: the models that are loaded */
+export async function running({ offer }: ServerContext): Promise<Response> {
+  const loaded = entriesOf(offer).filter(({ pooled }) => pooled.state === 'loaded');
+  return Response.json({ models: await Promise.all(loaded.map(loadedModel)) });
 }
 
 async function loadedModel(entry: Entry) {
   const { capabilities: _, modified_at: __, ...about } = await listed(entry);
-  const size = bytesOf(entry.model) ?? about.size;
+  const { model, counts, facts } = entry.pooled;
+  const size = counts.bytes || about.size;
+  const isOnGpu = model && 'profile' in model && model.profile.kind === 'gpu';
   return {
     ...about,
     size,
-    size_vram: entry.model.profile.kind === 'gpu' ? size : 0,
-    expires_at: never,
-    context_length: contextOf(entry.model),
+    size_vram: isOnGpu ? size : 0,
+    expires_at: expiryOf(entry.pooled),
+    context_length: facts.context,
   };
 }
 
-/** Planned bytes of a generating model: weights, cache and activations. */
-function bytesOf(model: Model | Embedder): number | undefined {
-  if (!('plan' in model)) return undefined;
-  const { weights, cache, activations } = model.plan.memory;
-  return weights + cache + activations;
-}
-
 /** POST /api/pull: a model that is served is there. */
-export async function pull(request: Request, { options }: ServerContext, call: Call): Promise<Response> {
+export async function pull(request: Request, { offer }: ServerContext, call: Call): Promise<Response> {
   const body = parse(ollamaPullRequest, await readJson(request), call);
   const asked = body.model ?? body.name ?? '';
-  const names = entriesOf(options).map(({ name }) => name);
-  if (!names.includes(servedName(options, asked)))
+  const names = entriesOf(offer).map(({ name }) => name);
+  if (!names.includes(servedName(offer, asked)))
     throw modelsAreFixed(
       404,
       `there is no model "${asked}" to pull; there are ${names.join(', ') || 'none'}`,
