@@ -248,6 +248,12 @@ test('folded: nothing else is read', async () => {
   expect(launches).toEqual({ linear_few_1_bf16: 2 });
 });
 
+test('QUERN_CUDA_FOLDED_NORMS=0: a launch for the norm', () =>
+  withSettings({ QUERN_CUDA_FOLDED_NORMS: '0' }, async () => {
+    const launches = await launchesWith(1, ({ backend, normed: x, w }) => [backend.linear(x, w)]);
+    expect(launches).toEqual({ linear_few_1_bf16: 2, add_rms_norm: 1 });
+  }));
+
 test.each<[string, (of: Parts) => readonly Tensor[]]>([
   ['the product is an output', ({ backend, y, normed: x, w }) => [y, backend.linear(x, w)]],
   ['the normed rows are an output', ({ backend, normed: x, w }) => [x, backend.linear(x, w)]],

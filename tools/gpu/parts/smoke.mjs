@@ -62,7 +62,7 @@ const products =
   };
 
 const heads = small ? { heads: 4, kvHeads: 2, headDim: 32 } : { heads: 32, kvHeads: 8, headDim: 128 };
-const ropeOptions = { theta: 5e5, layout: 'half' };
+const ropeOptions = { theta: 5e5, layout: 'halves' };
 
 /** Attention of `rows` tokens after `depth`, all of them rotated and appended in steps before. */
 async function attended(backend, { rows, depth, dtype }) {

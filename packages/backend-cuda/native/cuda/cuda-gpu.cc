@@ -29,7 +29,8 @@ static double wait_limit() {
 
 CudaGpu::CudaGpu(const Driver& driver, int index)
     : driver_(driver), facts_(facts_of(driver, index)), label_(text("cuda:%d (%s)", index, facts_.name.c_str())), process_(getpid()),
-      wait_limit_(wait_limit()), takes_graphs_(!is_off("QUERN_CUDA_GRAPHS")) {
+      wait_limit_(wait_limit()), takes_graphs_(!is_off("QUERN_CUDA_GRAPHS")),
+      folds_norms_(!is_off("QUERN_CUDA_FOLDED_NORMS")) {
   if (!facts_.unusable.empty()) throw Failure(Code::unsupported, facts_.unusable);
   launches_depend_ = facts_.major >= 9 && driver_.has_dependent_launches() && !is_off("QUERN_CUDA_DEPENDENT");
   shared_ = SharedContext::of(driver_, facts_.device);

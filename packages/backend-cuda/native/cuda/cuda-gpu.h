@@ -35,6 +35,7 @@ class CudaGpu : public gpu::Gpu {
   gpu::TensorMap tensor_map(const gpu::CopiedMatrix& matrix) const override;
   std::optional<gpu::Rates> estimated_rates(Precision precision) const override { return cuda::estimated_rates(facts_, precision); }
   bool takes_graphs() const override { return takes_graphs_; }
+  bool folds_norms() const override { return folds_norms_; }
   uint64_t total_memory() const override { return facts_.memory; }
   uint64_t free_memory() const override;
   uint8_t* allocate(uint64_t bytes) override;
@@ -113,7 +114,7 @@ class CudaGpu : public gpu::Gpu {
   Stream stream_ = nullptr, clearing_ = nullptr;
   const pid_t process_;
   const double wait_limit_;  // seconds
-  const bool takes_graphs_;
+  const bool takes_graphs_, folds_norms_;
   mutable std::mutex mutex_;
   mutable std::string failure_;  // the first one
   mutable std::atomic<bool> failed_{false};

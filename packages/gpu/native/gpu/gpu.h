@@ -48,6 +48,8 @@ class Gpu {
   virtual std::optional<Rates> estimated_rates(Precision) const { return {}; }
   // Whether launches that repeat are captured; else each is made anew.
   virtual bool takes_graphs() const { return true; }
+  // Whether norms between products are computed inside the products (folded-norms.h).
+  virtual bool folds_norms() const { return true; }
   virtual uint64_t total_memory() const = 0;
   virtual uint64_t free_memory() const = 0;
   // Not zeroed. Throws OUT_OF_MEMORY with the bytes asked for and free. Any thread.

@@ -23,7 +23,7 @@ struct Placed : Prepared {
         inputs(gpu, plan.host().inputs_bytes),
         outputs(gpu, plan.host().outputs_bytes),
         written(plan.written_outputs()),
-        foldings(folded_norms(plan.ops())) {
+        foldings(gpu->folds_norms() ? folded_norms(plan.ops()) : std::vector<Folding>(plan.ops().size(), Folding::none)) {
     gpu->fill(inputs.data(), 0, inputs.bytes());
   }
   const GpuBuffer arena, inputs, outputs;

@@ -14,6 +14,7 @@ struct Attention {
   Global<const int> bounds, lengths, table; // cuSeqlens [sequences + 1], kvLengths [sequences], blockTable [sequences, table_width]
   Global<float> y;                          // [rows, heads, d]
   Global<float> partial;                    // [rows, heads, parts, d + 2], if there is more than one part
+  Global<int> filled;                       // [rows, heads], likewise: parts that have keys, the first ones
   int parts, least_keys;                    // of a part, at least
   int rows, heads, kv_heads, d;
   int blocks, block_size, sequences, table_width;
@@ -109,13 +110,23 @@ FUNCTION int64_t parts_of_keys(int64_t keys, int64_t tiles, int64_t blocks) {
   return parts < 2 || most < 2 ? 1 : parts < most ? parts : most;
 }
 
-// Keys of part `part` of a range. Parts have equal lengths of at least `least` keys, a multiple of its fourth; the last may be empty.
+// Keys of a part: parts have equal lengths of at least `least` keys, a multiple of its fourth.
+FUNCTION int64_t length_of_part(KeyRange all, int parts, int least) {
+  const int multiple = least / 4, even = (all.end - all.first + parts * multiple - 1) / (parts * multiple) * multiple;
+  return even > least ? even : least;
+}
+
+// Keys of part `part` of a range; the last parts may be empty.
 FUNCTION KeyRange keys_of_part(KeyRange all, int part, int parts, int least) {
   if (parts == 1) return all;
-  const int multiple = least / 4, even = (all.end - all.first + parts * multiple - 1) / (parts * multiple) * multiple;
-  const int length = even > least ? even : least;
-  const int64_t first = all.first + int64_t(part) * length, end = first + length;
+  const int64_t length = length_of_part(all, parts, least), first = all.first + part * length, end = first + length;
   return {int(first < all.end ? first : all.end), int(end < all.end ? end : all.end)};
+}
+
+// Parts that have keys, of more than one part.
+FUNCTION int filled_parts(KeyRange all, int parts, int least) {
+  const int64_t length = length_of_part(all, parts, least);
+  return int((all.end - all.first + length - 1) / length);
 }
 
 // Query heads of a block: `count` from `first` on, of row `row`; they share key head `kv_head`.
@@ -140,6 +151,9 @@ FUNCTION void attend_cached(ARGUMENTS const Attention& args, Shared<float> sums,
     const int length = args.lengths[s], position = length - args.bounds[s + 1] + tile.row;
     const KeyRange all = {first_key(position, args.window), args.causal ? position + 1 : length};
     range = keys_of_part(all, part, args.parts, args.least_keys);
+    if (args.parts > 1 && part == 0 && thread_index() < tile.count)
+      args.filled[int64_t(tile.row) * args.heads + tile.first + thread_index()] = filled_parts(all, args.parts, args.least_keys);
+    if (part > 0 && range.first >= range.end) return;
     const int block = range.first / args.block_size, blocks = (range.end + args.block_size - 1) / args.block_size - block;
     right = blocks_exist(table + block, blocks, args.blocks, sums);
   }
@@ -151,9 +165,7 @@ FUNCTION void attend_cached(ARGUMENTS const Attention& args, Shared<float> sums,
   if (args.parts == 1) return attend(keys, range.first, range.end, q, Whole{args.y + head * args.d}, tile.count, args.d, rule, merging);
   const int size = args.d + 2;
   const Part result = {args.partial + (head * args.parts + part) * size, args.parts * size};
-  if (range.first < range.end) return attend(keys, range.first, range.end, q, result, tile.count, args.d, rule, merging);
-  for (int h = thread_index(); h < tile.count; h += block_threads()) // an empty part
-    result.part[h * result.step] = -infinity(), result.part[h * result.step + 1] = 0;
+  attend(keys, range.first, range.end, q, result, tile.count, args.d, rule, merging);
 }
 
 #define ATTENTION(Kind, name)                 \
@@ -169,9 +181,10 @@ ATTENTION(CacheI8, i8)
 ATTENTION(CacheE4m3, e4m3)
 #undef ATTENTION
 
-// The parts of a row and head as one: a block per row and head. A part with a total of 0 is empty.
+// The parts of a row and head as one: a block per row and head. A part with a total of 0 is empty: other rows see its keys.
 struct AttentionMerge {
   Global<const float> partial; // [rows · heads, parts, d + 2]
+  Global<const int> filled;    // [rows · heads]: parts that were written, the first ones
   Global<float> y;             // [rows · heads, d]
   int parts, d;
 };
@@ -184,51 +197,74 @@ struct MergedSums { // element e · WARP + lane
   float total;
 };
 
-FUNCTION float highest_of_parts(Global<const float> parts, int count, int size) {
-  float highest = -infinity();
-  for (int p = lane(); p < count; p += WARP) {
-    const float of_part = parts[p * size], total = parts[p * size + 1];
-    highest = total != 0 ? largest(highest, of_part) : highest;
-  }
+// What a lane has of a part.
+struct PartSeen {
+  float highest, total;
+};
+
+FUNCTION PartSeen part_of_lane(Global<const float> parts, int first, int count, int size) {
+  const int part = first + lane();
+  if (part >= count) return {-infinity(), 0};
+  const float highest = parts[part * size], total = parts[part * size + 1];
+  return {total != 0 ? highest : -infinity(), total};
+}
+
+// seen: of the lane's part of the first 32.
+FUNCTION float highest_of_parts(Global<const float> parts, PartSeen seen, int count, int size) {
+  float highest = seen.highest;
+  for (int first = WARP; first < count; first += WARP) highest = largest(highest, part_of_lane(parts, first, count, size).highest);
   return warp_max(highest);
 }
 
-// Adds parts [first, first + WARP): a lane has the total and the factor of one, warps take turns with the sums.
-FUNCTION MergedSums with_parts(MergedSums sums, Global<const float> parts, int first, int count, int d, float highest) {
-  const int size = d + 2, mine = (first + lane()) * size;
-  const bool inside = first + lane() < count;
-  const float total = inside ? float(parts[mine + 1]) : 0.0f;
-  const float factor = total != 0 ? exponential(parts[mine] - shift_of(highest)) : 0.0f;
-  const int warps = block_threads() / WARP;
-  for (int p = warp(); p < WARP; p += MERGE_AHEAD * warps) {
+// Adds parts [first, first + WARP), of which each lane has seen one; warps take turns with the sums. The last part stands in for missing ones.
+FUNCTION MergedSums with_parts(MergedSums sums, Global<const float> parts, PartSeen seen, int first, int count, int d, float highest) {
+  const int size = d + 2, warps = block_threads() / WARP, left = count - first < WARP ? count - first : WARP;
+  const float factor = seen.total != 0 ? exponential(seen.highest - shift_of(highest)) : 0.0f;
+  for (int p = warp(); p < left; p += MERGE_AHEAD * warps) {
     float shrink[MERGE_AHEAD], values[MERGE_AHEAD][ATTENTION_WIDTH / WARP] = {};
     UNROLL for (int n = 0; n < MERGE_AHEAD; n++) {
-      const int part = p + n * warps;
-      const bool there = shuffle(total, part % WARP) != 0 && part < WARP;
-      const float of_part = shuffle(factor, part % WARP);
-      shrink[n] = there ? of_part : 0.0f;
+      const int part = p + n * warps < left ? p + n * warps : left - 1;
+      const float of_part = shuffle(factor, part);
+      shrink[n] = part == p + n * warps ? of_part : 0.0f;
       UNROLL for (int e = 0; e < ATTENTION_WIDTH / WARP; e++)
-        if (there && e * WARP + lane() < d) values[n][e] = parts[(first + part) * size + 2 + e * WARP + lane()];
+        if (e * WARP + lane() < d) values[n][e] = parts[(first + part) * size + 2 + e * WARP + lane()];
     }
     UNROLL for (int n = 0; n < MERGE_AHEAD; n++)
-      UNROLL for (int e = 0; e < ATTENTION_WIDTH / WARP; e++) sums.of[e] = fused(values[n][e], shrink[n], sums.of[e]);
+      UNROLL for (int e = 0; e < ATTENTION_WIDTH / WARP; e++)
+        sums.of[e] = fused(shrink[n] != 0 ? values[n][e] : 0.0f, shrink[n], sums.of[e]);
   }
-  sums.total += warp_sum(total * factor);
+  sums.total += warp_sum(seen.total * factor);
   return sums;
+}
+
+// One part is the result, but for its total.
+FUNCTION void put_part(Global<const float> part, Global<float> y, int d) {
+  for (int i = thread_index(); i < d; i += block_threads()) y[i] = part[2 + i] / part[1];
+}
+
+// After a fault `filled` is what memory holds.
+FUNCTION int filled_of(ARGUMENTS const AttentionMerge& args) {
+  const int filled = args.filled[block_index()];
+  return filled < 0 ? 0 : filled < args.parts ? filled : args.parts;
 }
 
 KERNEL(attention_merge, AttentionMerge) {
   SHARED(float, of_warps, MERGE_WARPS * ATTENTION_WIDTH);
-  const Global<const float> parts = args.partial + int64_t(block_index()) * args.parts * (args.d + 2);
-  const float highest = highest_of_parts(parts, args.parts, args.d + 2);
-  MergedSums sums = {};
-  for (int first = 0; first < args.parts; first += WARP) sums = with_parts(sums, parts, first, args.parts, args.d, highest);
+  const int count = filled_of(args), size = args.d + 2;
+  const Global<const float> parts = args.partial + int64_t(block_index()) * args.parts * size;
+  const Global<float> y = args.y + int64_t(block_index()) * args.d;
+  if (count == 1) return put_part(parts, y, args.d);
+  const PartSeen seen = part_of_lane(parts, 0, count, size);
+  const float highest = highest_of_parts(parts, seen, count, size);
+  MergedSums sums = with_parts({}, parts, seen, 0, count, args.d, highest);
+  for (int first = WARP; first < count; first += WARP)
+    sums = with_parts(sums, parts, part_of_lane(parts, first, count, size), first, count, args.d, highest);
   UNROLL for (int e = 0; e < ATTENTION_WIDTH / WARP; e++) of_warps[warp() * ATTENTION_WIDTH + e * WARP + lane()] = sums.of[e];
   barrier();
   for (int i = thread_index(); i < args.d; i += block_threads()) {
     float sum = 0;
     for (int w = 0; w < block_threads() / WARP; w++) sum += of_warps[w * ATTENTION_WIDTH + i];
-    args.y[int64_t(block_index()) * args.d + i] = sum / sums.total;
+    y[i] = sum / sums.total;
   }
 }
 

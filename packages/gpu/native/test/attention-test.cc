@@ -267,6 +267,8 @@ void keys_are_shared_among_processors() {
         const KeyRange range = keys_of_part({5, 5 + length}, part, count, LEAST_KEYS);
         check(range.first == end && range.end >= end, "part %d of %d begins at %d, not %d", part, count, range.first, end);
         check(range.end - range.first >= LEAST_KEYS || range.end == 5 + length, "part %d of %d has few keys", part, count);
+        const bool is_filled = part < filled_parts({5, 5 + length}, count, LEAST_KEYS);
+        check(count == 1 || is_filled == (range.end > range.first), "part %d of %d, %d keys: filled %d", part, count, length, is_filled);
         end = range.end;
       }
       check(end == 5 + length, "%d parts end at %d of %d", count, end, 5 + length);

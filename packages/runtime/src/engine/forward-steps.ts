@@ -3,6 +3,7 @@ import type { AdapterStacks } from '@quern/models';
 import { RuntimeError } from '../error.js';
 import { AdaptedSteps } from './adapted-steps.js';
 import { type AdapterArrays, adapterArrays, adaptersPerRow, writeRowAdapters } from './adapter-arrays.js';
+import { batchRows } from './batch-rows.js';
 import type { ForwardArrays } from './forward-arrays.js';
 import type { ForwardStepsOptions } from './forward-options.js';
 import { forwardParts } from './forward-parts.js';
@@ -25,8 +26,6 @@ export interface ChainOptions {
 
 /** Numbers of sequences of captured mixed steps. */
 const sequenceSizes = [2, 4, 8, 16, 32, 64, 128, 256] as const;
-/** Larger mixed steps do not recur. */
-const largestMixed = 64;
 
 /**
  * The steps of one model over one cache: T rows of S sequences in, tokens or logits out. Prompts, decoding, drafts and
@@ -91,7 +90,8 @@ export class ForwardSteps {
 
   /**
    * Computes rows of several sequences, in any numbers; `take` reads the rows with outputs, sequence by sequence. Steps
-   * with the same numbers of rows, outputs and sequences share a captured step; idle ones fill it up.
+   * with the same numbers of rows, outputs and sequences share a captured step; idle ones fill it up. Steps of more rows
+   * than a decoding step may have (`batchRows`) do not recur: they are recorded.
    */
   mixed<T>(
     batch: readonly StepRows[],
@@ -103,8 +103,9 @@ export class ForwardSteps {
     const of = head === 'none' ? 'none' : 'last';
     const T = sizeOf(rows);
     const { capacity } = batch[0]!.sequence;
-    if (rows > largestMixed || T - rows > capacity) return this.once(batch, head, of, take, signal);
-    const S = sequenceSizes.find((size) => size > batch.length)!; // one sequence has the idle rows
+    const S = sequenceSizes.find((size) => size > batch.length); // one sequence has the idle rows
+    const recurs = S !== undefined && rows <= batchRows(this.options.prefillChunk);
+    if (!recurs || T - rows > capacity) return this.once(batch, head, of, take, signal);
     const R = of === 'none' ? 0 : Math.max(S, sizeOf(outputsOf(batch)));
     return this.with(batch, ({ captured, k, stacks }) => {
       const key = { key: `${head} ${S} ${T} ${R} ${k}`, rows: T, capture: 'second' } as const;

@@ -8,17 +8,24 @@ const decodingLimits = (prefillChunk: number) => ({ steps: 40, rows: 4 * batchRo
 /** Most captured steps with rows of prompts. Their rows together: at most a chunk, the size that the planner counts. */
 const promptSteps = 16;
 
-/** Most captured steps of rows of several sequences in any numbers, and most rows of these steps together. */
-const mixedLimits = { steps: 32, rows: 1024 } as const;
+/**
+ * Most captured steps of rows of several sequences in any numbers, and most rows of these steps together: one of each size
+ * up to 256 rows has 1456.
+ */
+const mixedLimits = (prefillChunk: number) => ({
+  steps: 32,
+  rows: Math.max(1024, 6 * batchRows(prefillChunk)),
+});
 
 /** Captured steps of a model by their shapes. */
 export class StepSet {
   readonly decoding: StepCache<ForwardArrays>;
   readonly prompts: StepCache<ForwardArrays>;
-  readonly mixed = new StepCache<ForwardArrays>(mixedLimits);
+  readonly mixed: StepCache<ForwardArrays>;
 
   constructor(prefillChunk: number) {
     this.decoding = new StepCache(decodingLimits(prefillChunk));
+    this.mixed = new StepCache(mixedLimits(prefillChunk));
     this.prompts = new StepCache({ steps: promptSteps, rows: prefillChunk });
   }
 

@@ -306,14 +306,22 @@ FUNCTION void merge_warps(const Attention& args, GroupSeen<ELEMENTS>& seen, Pack
   }
 }
 
-// Begins with what takes long: the loads of the queries, then of the block table, then of keys. tops: of put_queries.
+// Parts that have keys, for each row of the tile: by one warp.
+FUNCTION void put_filled(const Attention& args, PackedTile tile, const LaneRows& rows, int filled) {
+  UNROLL for (int r = 0; r < 2; r++)
+    if (lane() % 4 == 0 && lane() / 4 + r * 8 < tile.count) args.filled[rows.head[r]] = filled;
+}
+
+// A part without keys ends at once. Others begin with what takes long: the loads of the queries, then of the block table, then of keys. tops: of put_queries.
 template <int ELEMENTS, class Kind, class Chunk>
 FUNCTION void attend_packed(const Attention& args, PackedTile tile, int group, int kv_head, int part, Shared<float> sums,
                             Shared<float> tops, Shared<Uint4> qs, Shared<typename Chunk::Unit> chunks, Shared<float> softmaxes) {
   const int last = (tile.first + tile.count - 1) / group;
   const KeyRange all = {keys_of_row(args, tile, tile.first / group).first, keys_of_row(args, tile, last).end};
   const KeyRange range = keys_of_part(all, part, args.parts, args.least_keys);
+  if (part > 0 && range.first >= range.end) return;
   LaneRows rows = lane_rows(args, tile, group, kv_head, range);
+  if (args.parts > 1 && part == 0 && warp() == 0) put_filled(args, tile, rows, filled_parts(all, args.parts, args.least_keys));
   const LaneQueries<ELEMENTS, Chunk> queries = load_queries<ELEMENTS, Chunk>(args, rows);
 
   const Global<const int> table = args.table + int64_t(tile.sequence) * args.table_width;
