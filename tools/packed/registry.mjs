@@ -81,7 +81,11 @@ export async function serve(folder, upstream) {
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   const origin = `http://127.0.0.1:${server.address().port}`;
-  const files = folder ? readdirSync(folder).filter((file) => file.endsWith('.tgz')).sort() : [];
+  const files = folder
+    ? readdirSync(folder)
+        .filter((file) => file.endsWith('.tgz'))
+        .sort()
+    : [];
   for (const file of files) store(packages, packageOf(readFileSync(join(folder, file)), file, origin));
   return { origin, close: () => server.close() };
 }

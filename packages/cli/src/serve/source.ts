@@ -3,7 +3,7 @@ import type { ModelKindName, ModelSource, ServedModel } from '@quern/server';
 import { type AdapterFlags, adapterPaths } from '../adapters.js';
 import { load } from '../load.js';
 import { type LoadFlags, loadOptions, oneBackendOptions } from '../options.js';
-import { say } from '../terminal/report.js';
+import { notice } from '../terminal/report.js';
 import type { NamedPath } from './model-name.js';
 import { type Budget, type PlannedSource, planSource, stampOf } from './plan-source.js';
 
@@ -77,7 +77,7 @@ const commonSource = (name: string, kind: ModelKindName, flags: SourceFlags, pin
   unload: async (model: ServedModel) => {
     if (model instanceof Model) await model.saveCache().finally(() => model.dispose());
     else model.dispose();
-    if (!pinned) say(`${name}: unloaded`);
+    if (!pinned) notice(`${name}: unloaded`);
   },
 });
 
@@ -92,7 +92,7 @@ async function loadServed(
   signal: AbortSignal,
   memoryBytes?: number,
 ): Promise<ServedModel> {
-  const one = { ...oneBackendOptions(flags), signal, onNotice: say };
+  const one = { ...oneBackendOptions(flags), signal, onNotice: notice };
   if (kind === 'encoder') return loadEmbedder(path, one);
   if (kind === 'speech') return loadSpeechModel(path, one);
   const model = await load(path, flags, signal, {
@@ -100,6 +100,6 @@ async function loadServed(
     adapters: adapterPaths(flags),
     ...(memoryBytes !== undefined && { memoryBytes }),
   });
-  say(`${name}: ${model.plan.reasons.at(-1)}`);
+  notice(`${name}: ${model.plan.reasons.at(-1)}`);
   return model;
 }

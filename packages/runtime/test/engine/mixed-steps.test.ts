@@ -48,7 +48,7 @@ async function mixedTwice(lengths: readonly number[], prefillChunk: number, capt
     return { sequence, start: 0, tokens: promptOf(length, i) };
   });
   const tokensOf = () =>
-    steps.mixed(batch, 'argmax', (rows) => Promise.resolve(rows.map(({ token }) => token)), undefined);
+    steps.mixed(batch, 'argmax', (rows) => Promise.resolve(rows.map(({ best }) => best[0])), undefined);
   const tokens = [await tokensOf(), await tokensOf()];
   steps.dispose();
   return { tokens, captures };
