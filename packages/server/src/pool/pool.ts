@@ -168,6 +168,7 @@ export class ModelPool {
     let idleMs = this.rules.idleMs;
     let isOpen = true;
     entry.users++;
+    entry.lastUsed = this.rules.clock.now();
     return {
       model: entry.model!,
       keepFor: (ms) => {
