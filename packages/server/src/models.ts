@@ -10,7 +10,7 @@ export interface NamedModel<Kind extends ModelKindName> extends Omit<ChosenModel
   readonly speculate?: SpeculateOptions | undefined;
   /** Milliseconds that the request waited until the model was loaded; 0: it was there. */
   readonly waitMs: number;
-  /** How long the model stays once the request has ended, in milliseconds, if nothing else asks for it. */
+  /** How long the model stays once the request has ended, in milliseconds, if no other request comes. */
   keepFor(idleMs: number): void;
 }
 

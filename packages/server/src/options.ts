@@ -10,8 +10,8 @@ export type Log = (entry: Readonly<Record<string, unknown>>) => void;
 
 export interface HandlerOptions {
   /**
-   * The models, by the names that clients use; or a `ModelPool`, which loads them when requests ask for them. The caller
-   * disposes them.
+   * The models, by the names that clients use; or a `ModelPool`, which loads each at its first request. The caller disposes
+   * them.
    */
   readonly models: ServedModels | ModelPool;
   /**

@@ -4,7 +4,7 @@ import { say, sayError } from '../terminal/report.js';
 import type { NamedPath } from './model-name.js';
 import { pinnedSource, plannedSource, type SourceFlags } from './source.js';
 
-/** Flags of models that are loaded when a request asks for them. */
+/** Flags of models that load at their first request. */
 export interface PoolFlags extends SourceFlags {
   /** Milliseconds. */
   readonly keepAlive?: number;
@@ -22,7 +22,7 @@ export interface ServedPaths {
   readonly found: ReadonlySet<string>;
 }
 
-/** One model without flags for others stays loaded; several load when a request asks for them. */
+/** One model without flags for others stays loaded; several load at their first request. */
 export const isOnDemand = ({ paths, found }: ServedPaths, flags: PoolFlags): boolean =>
   paths.length > 1 ||
   found.size > 0 ||

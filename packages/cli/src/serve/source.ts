@@ -25,7 +25,7 @@ const cachingOf = ({ sequences, maxQueue }: SourceFlags) => ({
   ...(maxQueue !== undefined && { maxQueue }),
 });
 
-/** A model that the server loads when a request asks for it, and plans now. Rejects as `planLoad`. */
+/** A model that loads at its first request, planned now. Rejects as `planLoad`. */
 export async function plannedSource(
   { name, path }: NamedPath,
   flags: SourceFlags,

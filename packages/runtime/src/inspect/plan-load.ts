@@ -7,8 +7,9 @@ import {
   type SpeechFile,
 } from '@quern/models';
 import { encoderBytes } from '../embedding/load-embedder.js';
+import { badOption } from '../error.js';
 import { takeBackend, withRoom } from '../model/choose-backend.js';
-import { chooseBackends } from '../model/choose-backends.js';
+import { chooseBackends, isList } from '../model/choose-backends.js';
 import { type LoadOptions, type ResolvedLoadOptions, resolveLoadOptions } from '../model/load-options.js';
 import { type LoadedFile, loadedFile } from '../model/loaded-file.js';
 import { locateModel, type ModelLocator } from '../model/locate-model.js';
@@ -81,8 +82,9 @@ type Needed = Parameters<typeof withRoom>[1];
 /** The bytes of a model on the backend that would compute it. */
 async function onOneBackend(options: ResolvedLoadOptions, needed: Needed) {
   const { backend: choice } = options;
-  const own = { ...options, backend: typeof choice === 'string' ? choice : 'auto' };
-  const { backend, owned, ...sizes } = await takeBackend(own, (backends) => {
+  if (isList(choice))
+    throw badOption('[planLoad] backend is a list; an encoder or speech model has one backend', 'backend');
+  const { backend, owned, ...sizes } = await takeBackend({ ...options, backend: choice }, (backends) => {
     const chosen = withRoom(backends, needed);
     return { backend: chosen, bytes: needed(chosen), available: chosen.freeMemory() };
   });

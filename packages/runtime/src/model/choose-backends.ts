@@ -43,7 +43,8 @@ const choicesOf = (backend: ResolvedLoadOptions['backend']): readonly BackendCho
   return typeof backend === 'string' ? backend.split(',').map((name) => name.trim()) : [backend];
 };
 
-const isList = (backend: ResolvedLoadOptions['backend']): backend is readonly BackendChoice[] =>
+/** Whether several backends share a model. */
+export const isList = (backend: ResolvedLoadOptions['backend']): backend is readonly BackendChoice[] =>
   Array.isArray(backend);
 
 /**

@@ -40,6 +40,7 @@ test('encoders and speech models', async () => {
   expect(other).toMatchObject({ kind: 'speech', architecture: 'whisper' });
   expect(other.bytes).toBeGreaterThan(0);
   expect(other.plan).toBeUndefined();
+  await expect(planLoad(encoder, { backend: ['cpu'] })).rejects.toMatchObject({ code: 'BAD_OPTION' });
 });
 
 test('memoryBytes bounds weights, cache and the largest step: a shorter context, then a refusal', async () => {

@@ -31,7 +31,7 @@ export interface PooledModel {
   readonly counts: ModelCounts;
   /** Why the last load failed; undefined after one that did not. */
   readonly failure: unknown;
-  /** When the model will be unloaded if nothing asks for it, in milliseconds since 1970; `Infinity`: never. */
+  /** When the model will be unloaded if no request comes, in milliseconds since 1970; `Infinity`: never. */
   readonly expires: number;
 }
 

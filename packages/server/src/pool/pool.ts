@@ -22,7 +22,7 @@ export interface ModelLease {
 }
 
 /**
- * Models that are loaded when a request asks for them. A model without a request is unloaded after `idleMs`; where the
+ * Models that load at their first request. A model without a request is unloaded after `idleMs`; where the
  * limits leave no room for another one, the least recently used ones make way. A model in use is never unloaded.
  *
  * Requests for models that are not loaded wait in order. One model loads at a time. Where models do not fit together they
@@ -168,6 +168,7 @@ export class ModelPool {
     let idleMs = this.rules.idleMs;
     let isOpen = true;
     entry.users++;
+    entry.lastUsed = this.rules.clock.now();
     return {
       model: entry.model!,
       keepFor: (ms) => {

@@ -26,7 +26,7 @@ export interface ModelFacts {
   readonly capabilities?: readonly string[] | undefined;
 }
 
-/** A model that a pool loads when a request asks for it. */
+/** A model that a pool loads at its first request. */
 export interface ModelSource {
   readonly kind: ModelKindName;
   /** For lists; a loaded model has its own facts. */
@@ -37,7 +37,7 @@ export interface ModelSource {
   readonly bytes?: number | undefined;
   /** Loaded by `ModelPool.start`, and never unloaded. Default false. */
   readonly pinned?: boolean | undefined;
-  /** `bytes` at this moment, asked for before each load: files may have changed. Rejects where they are gone. */
+  /** `bytes` at this moment; called before each load, since files may have changed. Rejects where they are gone. */
   plan?(): Promise<number>;
   /** @param signal aborts where the pool is disposed */
   load(signal: AbortSignal): Promise<ServedModel>;
