@@ -1,8 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { unfitness } from '../src/doctor/binaries.js';
-import { binaryKind, isNewer } from '../src/doctor/binary-kind.js';
+import { backendFindings } from '../src/doctor/backends.js';
 import { cacheFindings } from '../src/doctor/caches.js';
 import { cpuFindings, cpuReport } from '../src/doctor/cpu.js';
 import { environmentReport } from '../src/doctor/environment.js';
@@ -169,53 +168,71 @@ describe('packages', () => {
   });
 });
 
-describe('binaries', () => {
-  const kindOf = (name: string, bytes: Buffer) => {
-    const folder = files('binaries', {});
-    writeFileSync(join(folder, name), bytes);
-    return binaryKind(join(folder, name));
-  };
-
-  test('of other systems', () => {
-    const mach = Buffer.alloc(64);
-    mach.writeUInt32LE(0xfeedfacf, 0);
-    mach.writeUInt32LE(0x0100000c, 4);
-    const pe = Buffer.alloc(256);
-    pe.write('MZ');
-    pe.writeUInt32LE(128, 0x3c);
-    pe.writeUInt16LE(0x8664, 132);
-    expect([kindOf('mach', mach).platform, kindOf('pe', pe).platform]).toEqual(['darwin-arm64', 'win32-x64']);
-    expect(unfitness(kindOf('mach', mach), 'linux-x64-gnu', 'glibc 2.36')).toBe(
-      'it is a binary of darwin-arm64, and this system is linux-x64',
+describe('backends', () => {
+  const cpu = '@quern/backend-cpu';
+  const none = { backends: [], binaries: {} };
+  const findings = (device: { error: string; [more: string]: unknown }, binary?: object, env = {}) =>
+    backendFindings(
+      [{ package: cpu, folder: '/f', devices: [{ package: cpu, ...device }], ...binary }],
+      none,
+      env,
     );
-    pe.writeUInt32LE(0xfffffff0, 0x3c);
-    expect(kindOf('cut.pe', pe).truncated).toBe(true);
-  });
-
-  const elf = (machine: number, strings: string): Buffer => {
-    const head = Buffer.alloc(64);
-    head.writeUInt32BE(0x7f454c46, 0);
-    head.writeUInt16LE(machine, 18);
-    return Buffer.concat([head, Buffer.from(strings, 'latin1')]);
-  };
 
   test.each([
-    ['of another processor', elf(183, ''), /a binary of linux-arm64, and this system is linux-x64/],
-    ['of musl', elf(62, '\0libc.musl-x86_64.so.1\0'), /systems with musl, and this one has glibc 2\.36/],
-    ['of musl, by another name', elf(62, '\0libc.so\0'), /systems with musl/],
     [
-      'for a newer glibc',
-      elf(62, '\0libc.so.6\0GLIBC_2.4\0GLIBC_2.38\0GLIBC_2.17\0'),
-      /needs glibc 2\.38, and this system has glibc 2\.36/,
+      'its process ends',
+      { error: 'loading it ended the process with SIGSEGV', crashed: true },
+      /ended the process with SIGSEGV/,
+      /^rm -rf node_modules && npm install/,
     ],
-  ])('one %s', (name, bytes, says) => {
-    expect(unfitness(kindOf(name, bytes), 'linux-x64-gnu', 'glibc 2.36')).toMatch(says);
+    [
+      'its module cannot be imported',
+      { error: 'no index.js', unloaded: true },
+      /no index\.js/,
+      /backend-cpu@latest/,
+    ],
+    [
+      'it fails',
+      { error: 'the driver is too old\nmore', code: 'DEVICE_FAILED' },
+      /: the driver is too old$/,
+      /--backend/,
+    ],
+  ])('%s: the first line, and what helps', (_name, device, what, help) => {
+    const { faults, notes } = findings(device as { error: string });
+    expect(faults).toEqual([{ what: expect.stringMatching(what), help: expect.stringMatching(help) }]);
+    expect(notes).toEqual([]);
   });
 
-  test('one that fits', () => {
-    const kind = kindOf('fits', elf(62, '\0libc.so.6\0GLIBC_2.36\0'));
-    expect(unfitness(kind, 'linux-x64-gnu', 'glibc 2.36')).toBeUndefined();
-    expect([isNewer('2.9', '2.36'), isNewer('3.0', '2.36')]).toEqual([false, true]);
+  test('a process that ends with the binary of a variable', () => {
+    const crash = { error: 'it ended', crashed: true };
+    expect(findings(crash, {}, { QUERN_CPU_BINARY: '/x.node' }).faults[0]!.help).toBe(
+      'unset QUERN_CPU_BINARY, which names /x.node',
+    );
+  });
+
+  test('no such device is a note; no backend, and a search that fails, are faults', () => {
+    const { faults, notes } = findings({ error: 'no GPU', noDevice: true });
+    expect([faults, notes]).toMatchObject([[], [{ what: `${cpu}: no GPU` }]]);
+    expect(backendFindings([], none, {}).faults).toMatchObject([{ help: 'npm install @quern/backend-cpu' }]);
+    expect(backendFindings([], { ...none, error: 'bad' }, {}).faults[0]!.what).toMatch(/failed: bad$/);
+  });
+
+  test('no binary: the reason and the advice of the loader; a damaged better one is a note', () => {
+    const reason = `${cpu} has no binary for linux-x64-gnu: it is not installed`;
+    const binary = { reason, advice: 'Install it', tried: [] };
+    expect(findings({ error: 'x' }, { binary }).faults).toEqual([{ what: reason, help: 'Install it' }]);
+    const tried = [
+      { name: '/build/x.node', message: 'is damaged: it has 5 of 9 bytes', advice: 'Build it again' },
+      { name: '/y.node', message: 'does not exist', advice: 'Build it' },
+    ];
+    const taken = { chosen: { name: 'prebuilt' }, reason: '', tried };
+    const report = { package: cpu, folder: '/f', binary: taken, devices: [] };
+    expect(backendFindings([report], none, {}).notes).toEqual([
+      {
+        what: `${cpu}: /build/x.node is damaged: it has 5 of 9 bytes; it takes prebuilt`,
+        help: 'Build it again',
+      },
+    ]);
   });
 });
 

@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { faultOfFile } from '../src/binary/fault.js';
+import { cutOff, faultOfFile } from '../src/binary/fault.js';
 import {
   type AddonPlaces,
   addonPlaces,
@@ -219,4 +219,17 @@ test('headers with wrong bytes are read to an end', () => {
     write(file, changed);
     expect(inspectBinary(file).bytes).toBe(whole.length);
   }
+});
+
+test('a cut file is not loaded: it would end the process', () => {
+  const whole = elfFile({ machine, libraries: ['libc.so.6'] });
+  const file = write(join(folder, 'cut-off.node'), whole);
+  const linux = { os: 'linux', arch: process.arch } as const;
+  expect(cutOff(file, linux)).toBeUndefined();
+  for (const length of [0, 3, 64, whole.length - 1]) {
+    truncateSync(write(file, whole), length);
+    expect(cutOff(file, linux)?.kind).toBe('damaged');
+    expect(cutOff(file, { ...linux, os: 'darwin' })).toBeUndefined();
+  }
+  expect(cutOff(join(folder, 'no-such.node'), linux)).toBeUndefined();
 });

@@ -29,11 +29,26 @@ export interface FailedProbe {
   readonly crashed?: true;
 }
 
+/** Which binary a package takes, and why; of a package that exports `describeBinary` (@quern/native-runtime). */
+export interface BinaryReport {
+  /** Absent: none loads. */
+  readonly chosen?: { readonly name: string; readonly file?: string | undefined };
+  /** Why this binary, or why none. */
+  readonly reason: string;
+  readonly advice?: string | undefined;
+  /** Better ones that do not load. */
+  readonly tried: readonly {
+    readonly name: string;
+    readonly message: string;
+    readonly advice?: string | undefined;
+  }[];
+}
+
 /** What the process of probe.ts reports. */
 export interface ProbeReport {
   readonly backends: readonly ProbedBackend[];
-  /** Paths of the native addons that it loaded. */
-  readonly addons: readonly string[];
+  /** By the names of packages. */
+  readonly binaries: Readonly<Record<string, BinaryReport>>;
   /** The search for backends itself failed. */
   readonly error?: string;
 }
@@ -87,13 +102,19 @@ export async function probeBackends(packages: readonly string[]): Promise<ProbeR
   const all = await runProbe([]);
   if (!('crash' in all)) return all;
   const each = await Promise.all(packages.map(probeOne));
-  return { backends: each.flatMap(({ backends }) => backends), addons: each.flatMap(({ addons }) => addons) };
+  return {
+    backends: each.flatMap(({ backends }) => backends),
+    binaries: Object.assign({}, ...each.map(({ binaries }) => binaries)),
+  };
 }
 
 async function probeOne(name: string): Promise<ProbeReport> {
   const report = await runProbe([name]);
   if ('crash' in report)
-    return { backends: [{ package: name, error: `loading it ${report.crash}`, crashed: true }], addons: [] };
+    return {
+      backends: [{ package: name, error: `loading it ${report.crash}`, crashed: true }],
+      binaries: {},
+    };
   const { error } = report;
   return error === undefined ? report : { ...report, backends: [{ package: name, error }] };
 }

@@ -70,7 +70,7 @@ export async function examine(env: NodeJS.ProcessEnv = process.env): Promise<Doc
   const [system, cpu, memory, gpus] = [systemReport(), cpuReport(), memoryReport(), gpuReport()];
   const tree = packageTree([ownFolder, ...plugins.map(({ folder }) => folder)]);
   const ofBackends = plugins.filter(({ isBackend }) => isBackend);
-  const { reports, probe } = await backendReports(ofBackends, system, env);
+  const { reports, probe } = await backendReports(ofBackends);
   const caches = await cacheReport(env);
   const names = ofBackends.map(({ name }) => name);
   const { faults, notes } = joined([

@@ -2,13 +2,12 @@ import { homedir } from 'node:os';
 import { showBytes } from '../terminal/bytes.js';
 import { count } from '../terminal/count.js';
 import type { BackendReport } from './backends.js';
-import type { BinaryReport } from './binaries.js';
 import type { CacheReport } from './caches.js';
 import type { CpuReport } from './cpu.js';
 import type { Finding } from './finding.js';
 import type { GpuReport } from './gpus.js';
 import type { MemoryReport } from './memory.js';
-import type { ProbedBackend } from './probe-backends.js';
+import type { BinaryReport, ProbedBackend } from './probe-backends.js';
 import type { DoctorReport } from './report.js';
 
 /** A section: its title, and lines below it. */
@@ -37,30 +36,18 @@ function showDevice(device: ProbedBackend): string {
   return `${backend}: ${what.join(', ')}; ${showBytes(freeMemory)} of ${showBytes(totalMemory)} free`;
 }
 
-const origins = {
-  environment: (from: string) => `named by ${from}`,
-  'local build': () => 'built here',
-  package: (from: string) => `from ${from}`,
-} as const;
-
-function showBinary({ path, origin, from, bytes = 0, kind, chosen, unfit }: BinaryReport): string {
-  const libc = kind?.glibc !== undefined ? `glibc ${kind.glibc} or newer` : kind?.libc;
-  const about = [
-    origins[origin](from),
-    showBytes(bytes),
-    ...(kind ? [kind.platform] : []),
-    ...(libc ? [libc] : []),
-  ];
-  const state = chosen ? 'loaded' : (unfit ?? 'not loaded');
-  return `${path} (${about.join(', ')}): ${state}`;
-}
-
-const showBackend = ({ package: name, binaries, devices }: BackendReport): string[] => [
-  name,
-  ...binaries.map((binary) => `  ${showBinary(binary)}`),
-  ...devices.map((device) => `  ${showDevice(device)}`),
+const showBinary = ({ reason, tried }: BinaryReport): string[] => [
+  reason,
+  ...tried.map(({ name, message }) => `  ${name} ${message}`),
 ];
 
+const showBackend = ({ package: name, folder, binary, devices }: BackendReport): string[] => [
+  `${name} (${folder})`,
+  ...(binary ? showBinary(binary).map((line) => `  ${line}`) : []),
+  ...devices
+    .filter((device) => !('error' in device && binary && !binary.chosen))
+    .map((device) => `  ${showDevice(device)}`),
+];
 function showGpus({ nvidiaCards, nvidiaDriver, nvidiaLibrary, metal }: GpuReport): string[] {
   if (metal) return ['Metal'];
   if (nvidiaCards === 0 && nvidiaDriver === undefined && nvidiaLibrary === undefined)

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import module from 'node:module';
 import { isAbsolute, join } from 'node:path';
 import { type Attempt, remedies } from './attempt.js';
-import { faultOfFile } from './fault.js';
+import { cutOff, faultOfFile } from './fault.js';
 import { whyMissing } from './missing-package.js';
 import { platform, thisSystem } from './system.js';
 
@@ -100,9 +100,11 @@ export function chooseAddon<A>(places: AddonPlaces<A>): Choice<A> {
     const given = typeof each === 'function' ? each() : each;
     const candidate: AddonCandidate<A> = typeof given === 'string' ? { name: given } : given;
     const { name, load, why } = candidate;
+    const file = resolved(require, name);
     try {
+      if (file !== undefined && cutOff(file, thisSystem())) throw new Error('the file is cut off');
       const addon: A = load ? load() : require(name);
-      return { loaded: { addon, name, file: resolved(require, name), why }, tried };
+      return { loaded: { addon, name, file, why }, tried };
     } catch (error) {
       tried.push(attemptOf(candidate, error, places));
     }

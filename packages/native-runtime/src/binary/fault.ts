@@ -40,6 +40,20 @@ function tooOld({ libc, least }: BinaryFacts, { glibc }: System): FileFault | un
   return { kind: 'old-system', message: `needs glibc ${least}, and this system has ${glibc}` };
 }
 
+/**
+ * Why a file must not be loaded: on Linux, a cut file ends the process (SIGBUS) when the loader reads beyond its end.
+ * Undefined: nothing speaks against trying.
+ */
+export function cutOff(file: string, { os, arch }: System): FileFault | undefined {
+  const hasHeaders = os === 'linux' && ['x64', 'arm64'].includes(arch); // other processors may have other ones
+  if (!hasHeaders || !file.endsWith('.node')) return undefined;
+  try {
+    return damage(inspectBinary(file));
+  } catch {
+    return undefined; // loading it says why
+  }
+}
+
 /** What the file's headers say against loading it on a system; else what the system said. */
 export function faultOfFile(file: string, system: System, said: string): FileFault {
   try {
