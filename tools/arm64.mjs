@@ -1,8 +1,8 @@
-// Tests backend-cpu for 64-bit Arm without an Arm machine: cross-builds the addon, runs it with arm64 Node under qemu.
+// Tests backend-cpu for 64-bit Arm without an Arm machine: builds the addon as tools/platforms.mjs does, runs it with arm64 Node under qemu.
 // Runs: conformance kit, determinism tests, models' goldens, and the demo model, whose greedy text must equal this
 // machine's. Instruction sets that share their other kernels with neon run only the tests of products. Takes 15
 // minutes: not part of `npm test`.
-//   node tools/arm64.mjs        needs g++-aarch64-linux-gnu and qemu-user-static
+//   node tools/arm64.mjs        needs qemu-user-static, and the libraries of g++-aarch64-linux-gnu
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -95,7 +95,7 @@ function demoModel() {
 
 prepare();
 build();
-run('npm', ['run', 'build-native-arm64', '--prefix', backendCpu], { quiet: true });
+run(process.execPath, [join(root, 'tools/platforms.mjs'), 'backend-cpu', 'linux-arm64-gnu'], { quiet: true });
 fetchNode();
 for (const cpu of ['max', 'cortex-a57'])
   step(`-cpu ${cpu}`, () => emulated(cpu, [cli, 'devices']).stdout.split('\n', 1)[0]);

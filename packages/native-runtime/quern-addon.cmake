@@ -21,20 +21,15 @@ endif()
 # backend-cpu, with its kernels per instruction set, 220 s without unity, 150 with.
 option(QUERN_UNITY "Compile 12 source files as one; OFF is faster while one file changes" ON)
 
-# Windows: the addon takes Node-API from the program that loads it (quern/windows/delay-load.cc). Only lld loads with a delay here.
-function(quern_take_node_api name)
-  execute_process(COMMAND node -p "require('node-api-headers').def_paths.node_api_def" WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} OUTPUT_VARIABLE EXPORTS OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-  find_program(LLD_LINK NAMES lld-link lld-link-19 REQUIRED)
-  set(IMPORTS ${CMAKE_CURRENT_BINARY_DIR}/libnode.a)
-  set(MACHINE x64)
-  if(CMAKE_SYSTEM_PROCESSOR MATCHES "ARM64|aarch64|arm64")
-    set(MACHINE arm64)
-  endif()
-  execute_process(COMMAND ${LLD_LINK} /lib /def:${EXPORTS} /machine:${MACHINE} /out:${IMPORTS} COMMAND_ERROR_IS_FATAL ANY)
-  target_sources(${name} PRIVATE ${QUERN_NATIVE}/quern/windows/delay-load.cc)
-  target_include_directories(${name} PRIVATE ${QUERN_NATIVE})
-  target_link_libraries(${name} PRIVATE ${IMPORTS} delayimp)
-  target_link_options(${name} PRIVATE -Wl,--delayload=node.exe)
+# Windows: quern/windows/node-api.cc finds the functions of Node-API in the program that loads the addon. Their names:
+function(quern_find_node_api name)
+  execute_process(COMMAND node -p "Object.values(require('node-api-headers').symbols.v8).flat().map((name) => 'NODE_API(' + name + ')').join(';')" WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} OUTPUT_VARIABLE FUNCTIONS OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  list(JOIN FUNCTIONS "\n" LINES)
+  set(FOLDER ${CMAKE_CURRENT_BINARY_DIR}/node-api)
+  file(WRITE ${FOLDER}/node-api.inc "${LINES}\n")
+  target_sources(${name} PRIVATE ${QUERN_NATIVE}/quern/windows/node-api.cc)
+  target_include_directories(${name} PRIVATE ${QUERN_NATIVE} ${FOLDER})
+  target_compile_definitions(${name} PRIVATE BUILDING_NODE_EXTENSION) # declares them with dllimport
 endfunction()
 
 function(quern_node_api name)
@@ -43,7 +38,7 @@ function(quern_node_api name)
   target_compile_definitions(${name} PRIVATE NAPI_VERSION=8 NAPI_CPP_EXCEPTIONS NODE_ADDON_API_DISABLE_DEPRECATED NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS)
   target_include_directories(${name} SYSTEM PRIVATE ${CMAKE_JS_INC})
   if(WIN32)
-    quern_take_node_api(${name}) # in place of cmake-js's source and library
+    quern_find_node_api(${name}) # in place of cmake-js's source and library
   else()
     target_sources(${name} PRIVATE ${CMAKE_JS_SRC})
     target_link_libraries(${name} PRIVATE ${CMAKE_JS_LIB})
@@ -55,7 +50,7 @@ endfunction()
 
 function(quern_addon name)
   file(GLOB SOURCES CONFIGURE_DEPENDS ${QUERN_NATIVE}/quern/*.cc ${QUERN_NATIVE}/quern/${QUERN_SYSTEM}/*.cc)
-  list(FILTER SOURCES EXCLUDE REGEX "/delay-load.cc$") # quern_node_api has it
+  list(FILTER SOURCES EXCLUDE REGEX "/windows/node-api.cc$") # quern_node_api has it
   file(GLOB ADDON CONFIGURE_DEPENDS ${QUERN_NATIVE}/quern/addon/*.cc)
   add_library(${name} MODULE ${ARGN} ${SOURCES} ${ADDON})
   set_target_properties(${name} PROPERTIES UNITY_BUILD ${QUERN_UNITY} UNITY_BUILD_BATCH_SIZE 12)
@@ -65,6 +60,7 @@ function(quern_addon name)
   quern_node_api(${name})
   if(WIN32)
     get_target_property(WITH_WINDOWS_HEADERS ${name} SOURCES)
+    target_link_libraries(${name} PRIVATE synchronization) # WaitOnAddress
     list(FILTER WITH_WINDOWS_HEADERS INCLUDE REGEX "/windows/")
     set_source_files_properties(${WITH_WINDOWS_HEADERS} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON) # macros of those headers
   endif()

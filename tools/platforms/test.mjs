@@ -1,41 +1,22 @@
 // Inspects and runs the addons of a platform: `node tools/platforms.mjs --test`.
-import { existsSync, statSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { inspectBinary } from '../../packages/native-runtime/dist/index.js';
 import { root } from '../setup.mjs';
 import * as check from './check.mjs';
+import { faultOfFacts, needs } from './faults.mjs';
 import { host } from './host.mjs';
-import { addonFile, partsOf } from './platforms.mjs';
+import { addonFile } from './platforms.mjs';
 import { keepResult } from './results.mjs';
-
-/** 'glibc 2.28', 'macOS 12.0'; musl and Windows: the system's name. */
-function needs({ os, libc, least }) {
-  if (os === 'darwin') return `macOS ${least}`;
-  if (os === 'win32') return `Windows ${least}`;
-  return libc === 'musl' ? 'musl' : `glibc ${least}`;
-}
-
-/** Faults of an addon's headers: another platform than its package says, a newer glibc, libraries that systems lack. */
-function faultOf(facts, platform) {
-  const { os, cpu, libc } = partsOf(platform);
-  const has = [facts.os, facts.arch, facts.libc].join();
-  const wanted = [os, cpu, libc?.replace('glibc', 'gnu')].join();
-  if (has !== wanted) return `is for ${has}, not for ${wanted}`;
-  const stranger = facts.libraries.find((name) => /stdc\+\+|libc\+\+\.so|gcc_s/.test(name));
-  if (stranger) return `needs ${stranger}, which not every system has`;
-  const [major, minor] = (facts.least ?? '0.0').split('.').map(Number);
-  if (libc === 'glibc' && (major > 2 || minor > 28)) return `needs glibc ${facts.least}, newer than 2.28`;
-  return undefined;
-}
 
 /** Bytes, and the system that an addon needs. Throws where its headers are not those of the platform. */
 function inspected(name, platform) {
   const path = join(root, 'packages', name, 'npm', platform, addonFile(name));
   if (!existsSync(path)) return undefined;
   const facts = inspectBinary(path);
-  const fault = faultOf(facts, platform);
-  if (fault) throw new Error(`${path} ${fault}`);
-  return { bytes: statSync(path).size, needs: needs(facts) };
+  const fault = faultOfFacts(facts, platform);
+  if (fault) throw new Error(`${path}: ${fault}`);
+  return { bytes: facts.bytes, needs: needs(facts) };
 }
 
 const checks = {

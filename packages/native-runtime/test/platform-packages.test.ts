@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { BinaryFacts } from '../src/index.js';
 
 const packages = fileURLToPath(new URL('../..', import.meta.url));
 const loaders = {
@@ -10,6 +11,9 @@ const loaders = {
   'backend-metal': 'src/load.ts',
   quant: 'src/native.ts',
 };
+const faults: { faultOfFacts(facts: object, platform: string): string | undefined } = await import(
+  join(packages, '../tools/platforms/faults.mjs')
+);
 const read = (...path: string[]) => readFileSync(join(packages, ...path), 'utf8');
 const manifest = (...path: string[]) => JSON.parse(read(...path, 'package.json'));
 
@@ -42,5 +46,33 @@ describe.each(Object.entries(loaders))('%s', (name, loader) => {
     });
     expect(found.libc).toEqual(libc && [libc === 'gnu' ? 'glibc' : libc]);
     expect(found.files).toEqual([found.main]);
+  });
+});
+
+describe('what is not published', () => {
+  const facts: BinaryFacts = {
+    format: 'ELF',
+    os: 'linux',
+    arch: 'x64',
+    libc: 'gnu',
+    libraries: ['libc.so.6'],
+    least: '2.28',
+    bytes: 100,
+    describedBytes: 100,
+  };
+  test.each([
+    ['nothing', {}, undefined],
+    ['cut off', { bytes: 99 }, 'it has 99 of 100 bytes'],
+    ['no addon', { format: undefined }, 'its 100 bytes are no addon'],
+    ['another processor', { arch: 'arm64' }, 'it is for linux arm64 gnu, not for linux x64 gnu'],
+    ['the other C library', { libc: 'musl' }, 'it is for linux x64 musl, not for linux x64 gnu'],
+    ['a newer glibc', { least: '2.34' }, 'it needs glibc 2.34, newer than 2.28'],
+    [
+      'a library of C++',
+      { libraries: ['libstdc++.so.6'] },
+      'it needs libstdc++.so.6, which is not on every system',
+    ],
+  ] as const)('%s', (_, changed, fault) => {
+    expect(faults.faultOfFacts({ ...facts, ...changed }, 'linux-x64-gnu')).toBe(fault);
   });
 });

@@ -144,18 +144,21 @@ test('npm publishes to a registry on loopback, and installs from it', async () =
   }
 });
 
-test('a platform package without its binary, and one for NVIDIA without kernels', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'quern-binary-'));
+test('a platform package without its binary, with a broken one, and one for NVIDIA without kernels', async () => {
+  const work = mkdtempSync(join(tmpdir(), 'quern-binary-'));
+  const folder = join(work, 'linux-x64-gnu');
   const cuda = { name: '@quern/backend-cuda-linux-x64-gnu', files: ['backend_cuda.node'] };
+  const cpu = { ...cuda, name: '@quern/backend-cpu-linux-x64-gnu' };
   try {
+    mkdirSync(folder);
     assert.match(
-      binaryFault(folder, cuda),
+      await binaryFault(folder, cuda),
       /backend_cuda\.node has not been built: this package is not published/,
     );
     writeFileSync(join(folder, 'backend_cuda.node'), 'no kernels');
-    assert.match(binaryFault(folder, cuda), /has no kernels for GPUs/);
-    assert.equal(binaryFault(folder, { ...cuda, name: '@quern/backend-cpu-linux-x64-gnu' }), undefined);
+    assert.match(await binaryFault(folder, cuda), /has no kernels for GPUs/);
+    assert.match(await binaryFault(folder, cpu), /^@quern\/backend-cpu-linux-x64-gnu: backend_cuda\.node: /);
   } finally {
-    rmSync(folder, { recursive: true });
+    rmSync(work, { recursive: true });
   }
 });

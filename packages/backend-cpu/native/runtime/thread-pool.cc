@@ -2,6 +2,7 @@
 
 #include <system_error>
 
+#include "quern/address-wait.h"
 #include "quern/failure.h"
 #include "quern/spin.h"
 #include "quern/thread-name.h"
@@ -40,14 +41,14 @@ void ThreadPool::Bell::sleep_until(const Ready& ready) {
     const uint32_t heard = calls.load();
     sleepers = true;
     if (ready()) return;
-    calls.wait(heard);
+    wait_while_equal(calls, heard);
   }
 }
 
 void ThreadPool::Bell::ring() {
   if (!sleepers.load() || !sleepers.exchange(false)) return; // no thread sleeps, or all are waking up
   calls++;
-  calls.notify_all();
+  wake_all(calls);
 }
 
 void ThreadPool::run_job(const Job& job, bool wake) {
