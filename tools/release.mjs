@@ -41,7 +41,9 @@ async function builtPlatforms() {
   const found = faults.filter((fault) => fault !== undefined);
   for (const fault of found) console.error(fault);
   if (found.length > 0 && !flags['without-binaries'])
-    throw new Error(`${found.length} platform packages cannot be published. --without-binaries leaves them out`);
+    throw new Error(
+      `${found.length} platform packages cannot be published. --without-binaries leaves them out`,
+    );
   return all.filter((_, i) => faults[i] === undefined);
 }
 
