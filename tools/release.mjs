@@ -13,7 +13,7 @@ import { parseArgs } from 'node:util';
 import { binaryFault } from './check-binary.mjs';
 import { packAll } from './packed/pack.mjs';
 import { serve } from './packed/registry.mjs';
-import { missingFrom, publishAll, verify, withNpm } from './release/publish.mjs';
+import { isLoopback, missingFrom, publishAll, repositoryFault, verify, withNpm } from './release/publish.mjs';
 import { inOrder, libraries, platformPackages } from './release/workspace.mjs';
 
 const npmRegistry = 'https://registry.npmjs.org/';
@@ -57,6 +57,8 @@ async function packed(folder) {
 const bytesOf = ({ tarball }) => statSync(tarball).size;
 
 async function publishTo(registry, packages) {
+  const fault = isLoopback(registry) ? undefined : repositoryFault(packages);
+  if (fault) throw new Error(fault);
   await withNpm(registry, async (npm) => {
     const added = await publishAll(npm, packages, flags, console.log);
     const faults = flags.staged ? [] : await verify(npm, added);
