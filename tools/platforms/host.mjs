@@ -48,7 +48,11 @@ const hostOf = {
   /** Programs that Zig links with musl need no loader; there is no runtime for modules. */
   qemuAlone() {
     if (!works('qemu-aarch64-static')) return 'no qemu: apt-get install qemu-user-static';
-    return { how: 'qemu-user, native tests alone', start: ['qemu-aarch64-static', '-cpu', 'max'], env: {} };
+    return {
+      how: 'qemu-user, native tests alone: no JavaScript runtime here',
+      start: ['qemu-aarch64-static', '-cpu', 'max'],
+      env: {},
+    };
   },
 };
 
