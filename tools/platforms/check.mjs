@@ -2,7 +2,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { root } from '../setup.mjs';
+import { root, run } from '../setup.mjs';
 import { bundleTests } from '../windows/bundle.mjs';
 import { addonFile } from './platforms.mjs';
 
@@ -49,6 +49,7 @@ function output(host, platform, program, args) {
 /** The native tests of backend-cpu, linked with the addon's objects: each table of kernels, and the runtime. */
 export function nativeTests(host, platform) {
   const folder = join(root, 'packages/backend-cpu/build', platform, 'zig');
+  run('cmake', ['--build', folder, '--target', 'native-tests', '--parallel', '2'], { quiet: true });
   const program = join(folder, 'kernels-test');
   const tables = output(host, platform, program, ['--tables']).trim().split('\n');
   for (const table of tables) output(host, platform, program, [table]);

@@ -13,6 +13,8 @@ set(CMAKE_CXX_COMPILER_VERSION 16.0.6)
 set(CMAKE_CXX_COMPILER_FRONTEND_VARIANT GNU)
 set(CMAKE_CXX_STANDARD_COMPUTED_DEFAULT 17)
 set(CMAKE_CXX_EXTENSIONS_COMPUTED_DEFAULT ON)
+set(CMAKE_CXX_COMPILE_FEATURES cxx_std_20)
+set(CMAKE_CXX20_COMPILE_FEATURES cxx_std_20)
 set(CMAKE_SIZEOF_VOID_P 8)
 set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
 # Symbols of the linked libc++ stay inside: those of another C++ library in the process have the same names and other contents.
