@@ -4,6 +4,7 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { packAll } from './packed/pack.mjs';
+import { platformHere, platforms } from './platforms/platforms.mjs';
 import { build, prepare, root } from './setup.mjs';
 
 /** Packages for GPUs are asked for by name: `npm run pack -- cuda`. */
@@ -15,8 +16,8 @@ const isWanted = (file) =>
 
 /** Binaries of other platforms cannot be installed here. */
 function fitsHere(file) {
-  const platform = /-(linux|darwin)-(x64|arm64)(-gnu)?-/.exec(file);
-  return platform === null || (platform[1] === process.platform && platform[2] === process.arch);
+  const platform = Object.keys(platforms).find((name) => file.includes(`-${name}-`));
+  return platform === undefined || platform === platformHere();
 }
 
 prepare();

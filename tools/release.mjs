@@ -4,7 +4,7 @@
 //   node tools/release.mjs --registry URL     publishes what that registry lacks, and checks it
 //   node tools/release.mjs --names            names of all packages, in the order of publication
 //   node tools/release.mjs --pending          whether npm's registry lacks a version of this workspace: prints true or false
-// --without-binaries: leaves out platform packages that have no binary, which otherwise end the release before it begins.
+// --without-binaries: leaves out platform packages without a binary that fits, which otherwise end the release before it begins.
 // --staged: `npm stage publish`, which a person approves. --provenance: in continuous integration. --tag: instead of latest.
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ import { parseArgs } from 'node:util';
 import { binaryFault } from './check-binary.mjs';
 import { packAll } from './packed/pack.mjs';
 import { serve } from './packed/registry.mjs';
-import { missingFrom, publishAll, verify, withNpm } from './release/publish.mjs';
+import { isLoopback, missingFrom, publishAll, repositoryFault, verify, withNpm } from './release/publish.mjs';
 import { inOrder, libraries, platformPackages } from './release/workspace.mjs';
 
 const npmRegistry = 'https://registry.npmjs.org/';
@@ -34,26 +34,31 @@ const { values: flags } = parseArgs({
 /** The tarball that pnpm makes of a package: quern-core-0.1.0.tgz. */
 const tarballName = ({ name, version }) => `${name.replace('@', '').replace('/', '-')}-${version}.tgz`;
 
+/** Platform packages with their binaries. Throws where some have none, unless those are left out. */
+async function builtPlatforms() {
+  const all = platformPackages();
+  const faults = await Promise.all(all.map(({ folder, manifest }) => binaryFault(folder, manifest)));
+  const found = faults.filter((fault) => fault !== undefined);
+  for (const fault of found) console.error(fault);
+  if (found.length > 0 && !flags['without-binaries'])
+    throw new Error(
+      `${found.length} platform packages cannot be published. --without-binaries leaves them out`,
+    );
+  return all.filter((_, i) => faults[i] === undefined);
+}
+
 /** All packages with their tarballs, in order of publication. */
 async function packed(folder) {
   packAll(folder); // stages binaries
-  const platforms = await Promise.all(
-    platformPackages().map(async (each) => ({
-      ...each,
-      fault: await binaryFault(each.folder, each.manifest),
-    })),
-  );
-  const faults = platforms.flatMap(({ fault }) => fault ?? []);
-  for (const fault of faults) console.error(fault);
-  if (faults.length > 0 && !flags['without-binaries'])
-    throw new Error(`${faults.length} platform packages have no binary. --without-binaries leaves them out`);
-  const packages = [...libraries(), ...platforms.filter(({ fault }) => !fault)];
+  const packages = [...libraries(), ...(await builtPlatforms())];
   return inOrder(packages).map((each) => ({ ...each, tarball: join(folder, tarballName(each.manifest)) }));
 }
 
 const bytesOf = ({ tarball }) => statSync(tarball).size;
 
 async function publishTo(registry, packages) {
+  const fault = isLoopback(registry) ? undefined : repositoryFault(packages);
+  if (fault) throw new Error(fault);
   await withNpm(registry, async (npm) => {
     const added = await publishAll(npm, packages, flags, console.log);
     const faults = flags.staged ? [] : await verify(npm, added);

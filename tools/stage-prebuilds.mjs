@@ -1,14 +1,14 @@
 // Copies each built addon into its platform package: from artifacts/<package>/<target>/ (continuous integration), or
-// from the package's build folder (this machine's target directly, cross-built targets in subfolders). Refuses an addon
+// from the package's build folder (cross-built targets in subfolders, this machine's also directly: the newer file). Refuses an addon
 // of backend-cuda without kernels or larger than a package may be, and then ends with 1.
-import { copyFileSync, existsSync, readdirSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { faultOfAddon } from './gpu-addon.mjs';
+import { addonFile, addons, platformHere } from './platforms/platforms.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const libc = () => (process.report.getReport().header.glibcVersionRuntime ? '-gnu' : '-musl');
-const here = `${process.platform}-${process.arch}${process.platform === 'linux' ? libc() : ''}`;
+const here = platformHere();
 
 /** Copies the addon, or says why there is none. */
 function stage(name, source, to) {
@@ -24,16 +24,18 @@ function stage(name, source, to) {
   return source;
 }
 
-for (const name of ['backend-cpu', 'backend-cuda', 'backend-metal', 'quant']) {
-  const folder = join(root, 'packages', name);
-  const file = `${name.replaceAll('-', '_')}.node`;
-  for (const target of readdirSync(join(folder, 'npm'))) {
-    const sources = [
-      join(root, 'artifacts', name, target, file),
-      join(folder, 'build', target, 'Release', file),
-    ];
-    if (target === here) sources.push(join(folder, 'build/Release', file));
-    const staged = stage(name, sources.find(existsSync), join(folder, 'npm', target, file));
-    console.log(`${name}-${target}: ${staged}`);
-  }
+/** The artifact, else the newest build of the addon for a target. */
+function sourceOf(name, target) {
+  const [folder, file] = [join(root, 'packages', name), addonFile(name)];
+  const artifact = join(root, 'artifacts', name, target, file);
+  if (existsSync(artifact)) return artifact;
+  const builds = [join(folder, 'build', target, 'Release', file)];
+  if (target === here) builds.push(join(folder, 'build/Release', file));
+  return builds.filter(existsSync).sort((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs)[0];
 }
+
+for (const [name, targets] of Object.entries(addons))
+  for (const target of targets) {
+    const to = join(root, 'packages', name, 'npm', target, addonFile(name));
+    console.log(`${name}-${target}: ${stage(name, sourceOf(name, target), to)}`);
+  }

@@ -1,9 +1,10 @@
 // Runs what a platform's addons can run on this machine: native tests, the conformance kit, quant's searches, a story, a server.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { root } from '../setup.mjs';
+import { root, run } from '../setup.mjs';
 import { bundleTests } from '../windows/bundle.mjs';
 import { addonFile } from './platforms.mjs';
 
@@ -47,9 +48,14 @@ function output(host, platform, program, args) {
   );
 }
 
-/** The native tests of backend-cpu, linked with the addon's objects: each table of kernels, and the runtime. */
+/**
+ * The native tests of backend-cpu, linked with the addon's objects: each table of kernels, and the runtime. They are built first; a
+ * release builds them on another machine and brings the programs alone.
+ */
 export function nativeTests(host, platform) {
   const folder = join(root, 'packages/backend-cpu/build', platform, 'zig');
+  if (existsSync(join(folder, 'CMakeCache.txt')))
+    run('cmake', ['--build', folder, '--target', 'native-tests', '--parallel', '2'], { quiet: true });
   const program = join(folder, 'kernels-test');
   const tables = output(host, platform, program, ['--tables']).trim().split('\n');
   for (const table of tables) output(host, platform, program, [table]);

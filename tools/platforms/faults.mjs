@@ -4,10 +4,10 @@ import { partsOf } from './platforms.mjs';
 /** Debian 10, Ubuntu 18.10, RHEL 8. */
 const leastGlibc = '2.28';
 
-/** 'glibc 2.28', 'macOS 12.0'; musl and Windows: the system's name. */
+/** 'glibc 2.28', 'macOS 12.0'; of musl and Windows: the name alone. */
 export function needs({ os, libc, least }) {
   if (os === 'darwin') return `macOS ${least}`;
-  if (os === 'win32') return `Windows ${least}`;
+  if (os === 'win32') return 'Windows';
   if (libc === 'musl') return 'musl';
   return least ? `glibc ${least}` : 'any glibc';
 }

@@ -4,11 +4,10 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { root, run } from '../setup.mjs';
 import { bunOfMusl } from './musl.mjs';
-import { partsOf } from './platforms.mjs';
+import { partsOf, platformHere } from './platforms.mjs';
 
 const cache = join(root, 'node_modules/.cache/arm64');
-const here = `${process.platform}-${process.arch}`;
-const isGlibc = () => process.report.getReport().header.glibcVersionRuntime !== undefined;
+const here = platformHere();
 const works = (command) => spawnSync(command, ['--version'], { stdio: 'ignore' }).status === 0;
 
 /** Arm's Node from npm, of this Node's version. */
@@ -48,17 +47,20 @@ const hostOf = {
   /** Programs that Zig links with musl need no loader; there is no runtime for modules. */
   qemuAlone() {
     if (!works('qemu-aarch64-static')) return 'no qemu: apt-get install qemu-user-static';
-    return { how: 'qemu-user, native tests alone', start: ['qemu-aarch64-static', '-cpu', 'max'], env: {} };
+    return {
+      how: 'qemu-user, native tests alone: no JavaScript runtime here',
+      start: ['qemu-aarch64-static', '-cpu', 'max'],
+      env: {},
+    };
   },
 };
 
 /** The host of a platform; a text: why there is none. */
 export function host(platform) {
   const { os, cpu, libc } = partsOf(platform);
-  if (os !== process.platform) return `not run: built on ${here}`;
-  const isOwn = os !== 'linux' || (libc === 'glibc') === isGlibc();
-  if (cpu === process.arch && isOwn) return hostOf.native();
-  if (cpu === process.arch) return libc === 'musl' ? hostOf.musl() : 'not run: this system has musl';
-  if (cpu !== 'arm64') return `not run: built on ${here}`;
-  return libc === 'musl' ? hostOf.qemuAlone() : hostOf.qemu();
+  if (platform === platformHere()) return hostOf.native();
+  const isLinux = os === 'linux' && process.platform === 'linux';
+  if (isLinux && libc === 'musl' && cpu === process.arch) return hostOf.musl();
+  if (isLinux && cpu === 'arm64') return libc === 'musl' ? hostOf.qemuAlone() : hostOf.qemu();
+  return `not run: built on ${here}`;
 }

@@ -33,3 +33,11 @@ export function partsOf(platform) {
   const [os, cpu] = platform.split('-');
   return { os, cpu, libc: platforms[platform].libc };
 }
+
+const hasGlibc = () => process.report.getReport().header.glibcVersionRuntime !== undefined;
+
+/** The platform of this process: 'linux-x64-gnu'. */
+export function platformHere() {
+  const base = `${process.platform}-${process.arch}`;
+  return process.platform === 'linux' ? `${base}-${hasGlibc() ? 'gnu' : 'musl'}` : base;
+}

@@ -54,9 +54,7 @@ export async function test(name, platform) {
   const addon = inspected(name, platform);
   if (!addon) return console.log(`${name}-${platform}: not built`);
   const machine = host(platform);
-  const ran =
-    typeof machine === 'string'
-      ? { how: machine }
-      : { how: machine.how, ...(await run(name, platform, machine)) };
-  keepResult(name, platform, { ...addon, ...ran });
+  const how = typeof machine === 'string' ? machine : machine.how;
+  const ran = typeof machine === 'string' ? {} : await run(name, platform, machine);
+  keepResult(name, platform, { ...addon, how, ...ran });
 }

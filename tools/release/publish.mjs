@@ -8,7 +8,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
-const isLoopback = (registry) => ['127.0.0.1', 'localhost', '[::1]'].includes(new URL(registry).hostname);
+export const isLoopback = (registry) =>
+  ['127.0.0.1', 'localhost', '[::1]'].includes(new URL(registry).hostname);
 
 /** npm sends no publication without a token; a registry on this machine takes any. */
 function settingsFor(registry) {
@@ -16,6 +17,16 @@ function settingsFor(registry) {
   const file = join(folder, 'npmrc');
   writeFileSync(file, `//${new URL(registry).host}/:_authToken=local\n`);
   return { env: { npm_config_userconfig: file }, remove: () => rmSync(folder, { recursive: true }) };
+}
+
+/** Why packages cannot be published with provenance, which names their repository; undefined: they can. */
+export function repositoryFault(packages) {
+  const wrong = packages.filter(
+    ({ manifest }) => !/^git\+https:\/\/(?!example\.)/.test(manifest.repository?.url ?? ''),
+  );
+  if (wrong.length === 0) return undefined;
+  const { name, repository } = wrong[0].manifest;
+  return `${wrong.length} packages name no repository that exists (${name}: ${repository?.url ?? 'none'}): set repository.url first, as docs/releasing.md shows`;
 }
 
 /** At a terminal, where npm asks for the second factor. */

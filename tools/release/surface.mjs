@@ -2,7 +2,24 @@
 import ts from 'typescript';
 
 const printer = ts.createPrinter({ removeComments: true });
-const textOf = (node) => printer.printNode(ts.EmitHint.Unspecified, node, node.getSourceFile());
+
+/** Parameters without their names, which no caller writes. */
+const withoutNames = (context) => {
+  const visit = (node) => {
+    const visited = ts.visitEachChild(node, visit, context);
+    if (!ts.isParameter(visited) || !ts.isIdentifier(visited.name)) return visited;
+    const { modifiers, dotDotDotToken, questionToken, type, initializer } = visited;
+    const rest = [questionToken, type, initializer];
+    return context.factory.updateParameterDeclaration(visited, modifiers, dotDotDotToken, '_', ...rest);
+  };
+  return (node) => ts.visitNode(node, visit);
+};
+
+/** The text of a declaration, without comments and names of parameters. */
+function textOf(node) {
+  const [transformed] = ts.transform(node, [withoutNames]).transformed;
+  return printer.printNode(ts.EmitHint.Unspecified, transformed, node.getSourceFile());
+}
 
 const hasModifier = (node, kind) => node.modifiers?.some((modifier) => modifier.kind === kind) ?? false;
 
@@ -38,7 +55,7 @@ function addDeclaration(found, name, node) {
   });
 }
 
-/** Declarations by name: `{ exported, text, nodes }`; `text` has no comments. */
+/** Declarations by name: `{ exported, text, nodes }`; `text` has neither comments nor names of parameters. */
 export function surfaceOf(report) {
   const [, code = ''] = /```ts\n(.*)```/s.exec(report) ?? [];
   const source = ts.createSourceFile('report.ts', code, ts.ScriptTarget.ES2022, true);

@@ -77,7 +77,11 @@ const places: AddonPlaces<Addon> = {
   from: here,
   platforms: Object.keys(prebuilt),
   candidates: [
-    { name: resolve(here, '../../build/Release/quant.node'), why: 'it was built here' }, // one level above dist/ and src/ alike
+    {
+      name: resolve(here, '../../build/Release/quant.node'), // one level above dist/ and src/ alike
+      why: 'it was built here',
+      advice: 'Build it again, or delete it: npx nx run @quern/quant:build-native',
+    },
     () => ({
       name: `@quern/quant-${platform()}`,
       load: prebuilt[platform()],

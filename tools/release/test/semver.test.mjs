@@ -25,6 +25,19 @@ const cases = [
     'export function f(a: 1, b: 2): void;',
     '!f changed',
   ],
+  ['a parameter with another name', 'export function f(a: 1): void;', 'export function f(b: 1): void;', ''],
+  [
+    'a callback with another name inside',
+    'export type A = (a: 1, ...b: 2[]) => void;',
+    'export type A = (c: 1, ...d: 2[]) => void;',
+    '',
+  ],
+  [
+    'parameters in another order',
+    'export function f(a: 1, b: 2): void;',
+    'export function f(b: 2, a: 1): void;',
+    '!f changed',
+  ],
   [
     'an optional parameter',
     'export function f(a: 1): void;',

@@ -23,7 +23,7 @@ QUERN_INLINE void add_pair_products(Floats& sum, Pairs a, Pairs b) {
 #if defined(QUERN_EMULATE_AVX512)
   sum = _mm512_dpbf16_ps(sum, a, b);
 #else
-  asm("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+  asm("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(__m512i(a)), "v"(__m512i(b))); // clang 16 takes no __m512bh here
 #endif
 }
 // Lane i: element i of `even`, then element i of `odd`.
