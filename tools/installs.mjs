@@ -6,6 +6,7 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { checkAlone } from './installs/alone.mjs';
 import { checkBundlers } from './installs/bundlers.mjs';
+import { checkElectron } from './installs/electron.mjs';
 import { checkManagers } from './installs/managers.mjs';
 import { rows, writeTable } from './installs/table.mjs';
 import { fetchTools } from './installs/tools.mjs';
@@ -21,12 +22,16 @@ const parts = {
   bundlers: checkBundlers,
   types: checkTypes,
   versions: checkVersions,
+  electron: checkElectron,
 };
 const chosen = process.argv.slice(2);
 const unknown = chosen.filter((name) => !(name in parts));
 if (unknown.length > 0)
   throw new Error(`no part ${unknown.join(', ')}; there are ${Object.keys(parts).join(', ')}`);
 
+const words = `What was installed from a registry on this machine and then used, on Linux x64, ${new Date().toISOString().slice(0, 10)}: every install
+with the scripts of packages turned off. "pass": each program printed what it should. Otherwise the reason, or the sentence that a user
+reads. A row stands here only if it ran.`;
 const upstream = execFileSync('npm', ['config', 'get', 'registry']).toString().trim();
 
 async function main() {
@@ -43,7 +48,7 @@ async function main() {
     registry.close();
     if (!process.env.QUERN_KEEP) rmSync(work, { recursive: true, force: true });
   }
-  if (chosen.length === 0) writeTable(`Linux x64, ${new Date().toISOString().slice(0, 10)}.`);
+  if (chosen.length === 0) writeTable(words);
 }
 
 await main();

@@ -1,6 +1,7 @@
 // Packages installed without the others, globally, and with a backend of somebody else's.
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
+import { limits, measure, sizeFaults } from '../packed/size.mjs';
 import { root } from '../setup.mjs';
 import { attempt, expectText } from './table.mjs';
 import { anyVersion, project, run, work } from './work.mjs';
@@ -38,6 +39,18 @@ async function useConformance(origin) {
   expectText(stdout, /^Usage: quern-conformance/);
 }
 
+/** Bytes and files, for the table. @throws Error above the limits */
+async function measureQuern(origin) {
+  const found = measure(await installed('quern-alone', anyVersion('quern'), origin));
+  const faults = sizeFaults(found);
+  if (faults.length > 0) throw new Error(faults.join('; '));
+  const entries = Object.values(found.packages);
+  const sum = (key) => entries.reduce((total, entry) => total + entry[key], 0);
+  const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
+  const { pages } = found;
+  return `pass: ${megabytes(sum('bytes'))} MB in ${sum('files')} files (limits: ${megabytes(limits.bytes)}, ${limits.files}); with the pages of docs/ ${megabytes(pages.bytes)} MB and ${pages.files} files more`;
+}
+
 async function useGlobally(origin) {
   const prefix = join(work, 'global');
   await run('npm', ['install', '--global', '--prefix', prefix, ...quiet, 'quern'], {
@@ -70,6 +83,7 @@ export async function checkAlone({ origin, tarballs }) {
     useThirdParty(origin),
   );
   await attempt({ part, project: '`npm install --global quern`' }, () => useGlobally(origin));
+  await attempt({ part, project: '`npm install quern`: bytes and files' }, () => measureQuern(origin));
   await attempt({ part, project: 'core and conformance kit' }, () => useConformance(origin));
   for (const name of librariesOf(tarballs))
     await attempt({ part, project: name }, () => useAlone(name, origin));

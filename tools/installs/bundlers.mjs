@@ -47,7 +47,7 @@ async function vite(origin) {
     "export default { build: { ssr: 'story.mjs', target: 'node20', rollupOptions: { external: [/^@quern/] } } };";
   writeFileSync(join(folder, 'vite.config.mjs'), config);
   await run(bin(folder, 'vite'), ['build'], { cwd: folder });
-  await tell(folder, 'dist/story.js');
+  await tell(folder, 'dist/story.mjs');
 }
 
 const webpackConfig = `export default {

@@ -68,7 +68,8 @@ export class WorkerPool<Job, Result> {
   /** Starts another thread, if allowed. */
   private start(): Worker | undefined {
     if (this.workers.length === this.options.threads) return undefined;
-    const worker = new Worker(this.script);
+    // Not `new Worker(…)`: for a script that varies, Next's Turbopack traces every file of dist/, and fails at the declarations.
+    const worker = Reflect.construct(Worker, [this.script]);
     const { lost } = this.options;
     worker.on('message', (answer: Answer<Result>) => this.settle(worker, answer));
     worker.on('error', (cause) => this.fail(lost(`failed: ${cause.message}`, cause)));
