@@ -69,7 +69,7 @@ function decode(low, high, capability) {
     opcode,
     name,
     never: guard === 15,
-    always: guard === 7 && (name !== 'BRA' || (bits(9, 3) === 4 && bits(87, 4) === 7)),
+    always: guard === 7 && (name !== 'BRA' || (bits(9, 3) === 4 && bits(87, 5) === 7)), // bit 91: BRA.DIV, for lanes apart
     jump: name === 'BRA' || name === 'CALL' ? jumpOf(low, high, capability) : undefined,
     global: global.has(name),
     bytes: loads.has(name) ? bytesOf(bits(73, 3)) : 0,

@@ -31,6 +31,12 @@ const readings = [
     'q[a] = __shfl_xor_sync(~0u, p[a], 1) + __shfl_sync(~0u, p[a], n) + __shfl_down_sync(~0u, p[a], m);',
     { SHFL: 3 },
   ],
+  [
+    'lanes_apart',
+    'int v = p[a]; if (a < m) v += __shfl_xor_sync(~0u, n, 1) + p[a + n]; q[a] = v;',
+    { LDG: 2, STG: 1 },
+    8,
+  ],
   ['prefetches', 'asm volatile("prefetch.global.L2 [%0];" :: "l"(p));', { CCTL: 1, LDG: 0 }],
   [
     'copies',
@@ -179,8 +185,8 @@ async function readingsOf(architecture) {
     );
     const { instructions, reached } = flow;
     const real = instructions.filter(({ never }) => !never);
-    if (instructions.some(({ name }, at) => name === 'EXIT' && !reached.has(at)))
-      fail(`sm_${architecture}, ${name}: an EXIT is not reached`);
+    const lost = instructions.find(({ name }, at) => /^(EXIT|CALL|RET)$/.test(name) && !reached.has(at));
+    if (lost) fail(`sm_${architecture}, ${name}: ${lost.name} is not reached`);
     if (bytes !== undefined && bytesInFlight(flow) !== bytes)
       fail(`sm_${architecture}, ${name}: ${bytesInFlight(flow)} bytes under way, ${bytes} expected`);
     for (const [instruction, count] of Object.entries(counts))

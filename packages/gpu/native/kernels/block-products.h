@@ -30,12 +30,27 @@ FUNCTION Float4 four_of(Global<const float> x, int64_t at, bool aligned) {
   return Float4{x[at], x[at + 1], x[at + 2], x[at + 3]};
 }
 
-// Groups of a row of x from `start` on, by the lanes of a warp; rows end at `depth`.
-FUNCTION void stage_row(Shared<Float4> to, Global<const float> x, bool wide, int64_t row_at, int start, int depth) {
-  UNROLL for (int i = 0; i < GROUP / 4; i++) {
-    const int four = i * WARP + lane(), k = start * GROUP + four * 4;
-    if (k < depth) to[four / (GROUP / 4) * GROUP_PITCH + four % (GROUP / 4)] = four_of(x, row_at + k, wide);
+// Groups of a row of x from `start` on, by the lanes of a warp; rows end at `depth`, and their last values stand in for missing ones.
+// COUNT loads are under way before one is stored.
+template <bool WIDE, int COUNT>
+FUNCTION void stage_fours(Shared<Float4> to, Global<const float> row, int start, int depth) {
+  UNROLL for (int first = 0; first < GROUP / 4; first += COUNT) {
+    Float4 fours[COUNT];
+    UNROLL for (int i = 0; i < COUNT; i++) {
+      const int k = start * GROUP + ((first + i) * WARP + lane()) * 4;
+      fours[i] = four_of(row, k < depth ? k : depth - 4, WIDE);
+    }
+    UNROLL for (int i = 0; i < COUNT; i++) {
+      const int four = (first + i) * WARP + lane();
+      to[four / (GROUP / 4) * GROUP_PITCH + four % (GROUP / 4)] = fours[i];
+    }
   }
+}
+
+template <int COUNT>
+FUNCTION void stage_row(Shared<Float4> to, Global<const float> row, int start, int depth) {
+  if (aligned(row)) stage_fours<true, COUNT>(to, row, start, depth);
+  else stage_fours<false, COUNT>(to, row, start, depth);
 }
 
 template <class Format, int ROWS, int COLUMNS>
@@ -98,14 +113,14 @@ struct PairedPlaneRows {
 };
 
 // COLUMNS rows of weights by `parts` warps, of which this is number `part`. The sum of row t and column c is in lane
-// t · COLUMNS + c of part 0. All warps of the block take part if there are parts; w.count < 1: nothing is read.
+// t · COLUMNS + c of part 0. All warps of the block take part if there are parts; w.count < 1: nothing is read. is_staged: x is where
+// columns before have staged it.
 template <class Format, int ROWS, int COLUMNS, class Rows>
 FUNCTION float streamed_columns(Global<const float> x, Rows w, int rows, int depth, int part, int parts, Shared<Float4> staged,
-                                Shared<float> partial) {
-  constexpr int COUNT = Staged<ROWS>::rows;
+                                Shared<float> partial, bool is_staged = false) {
+  constexpr int COUNT = Staged<ROWS>::rows, LOADS = ROWS == 8 ? 2 : GROUP / 4 / COUNT;
   const Shared<Float4> of_warp = staged + warp() * Staged<ROWS>::of_warp;
   const int groups = depth / GROUP;
-  const bool wide = aligned(x);
   GroupSums<Format, ROWS, COLUMNS> total = {};
   for (int start = part * WARP; start < groups && w.count > 0; start += parts * WARP) {
     const int g = start + lane();
@@ -114,10 +129,12 @@ FUNCTION float streamed_columns(Global<const float> x, Rows w, int rows, int dep
       UNROLL for (int c = 0; c < COLUMNS; c++)
         loaded.of[c] = load_group<Format>(w.planes(c), w.row(c) * groups + g);
     UNROLL for (int t = 0; t < ROWS; t += COUNT) {
-      warp_barrier(); // what was staged before has been read
-      UNROLL for (int r = 0; r < COUNT; r++)
-        stage_row(of_warp + r * STAGED_ROW, x, wide, int64_t(t + r < rows ? t + r : rows - 1) * depth, start, depth);
-      warp_barrier();
+      if (!is_staged) {
+        warp_barrier(); // what was staged before has been read
+        UNROLL for (int r = 0; r < COUNT; r++)
+          stage_row<LOADS>(of_warp + r * STAGED_ROW, x + int64_t(t + r < rows ? t + r : rows - 1) * depth, start, depth);
+        warp_barrier();
+      }
       if (g < groups) total = add_groups<COUNT>(total, t, loaded, of_warp + lane() * GROUP_PITCH);
     }
   }
@@ -134,6 +151,10 @@ FUNCTION float streamed_columns(Global<const float> x, Rows w, int rows, int dep
     for (int p = 0; p < parts; p++) sum += partial[thread_index() + p * WARP];
   return sum;
 }
+
+// Whether a warp stages all of its x at once, for all of its columns.
+template <int ROWS>
+FUNCTION bool stages_once(int depth, int parts) { return int(ROWS) <= int(Staged<ROWS>::rows) && depth / GROUP <= parts * WARP; }
 
 // What a warp has to do: its part of the rows, and the first of its columns, before strides of the grid.
 struct WarpShare {
@@ -159,11 +180,12 @@ FUNCTION void prefetch_groups(Rows w, int depth, int part) {
 template <class Format>
 FUNCTION void prefetch_streamed(ARGUMENTS const FewLinear<Planes>& args) {
   constexpr int COLUMNS = 4;
-  const FewShare<Planes> share = share_of_block(args);
+  const FewShare share = share_of_block(args);
+  ARGUMENTS const FewMatrix<Planes>& matrix = args.matrices[share.matrix];
   const WarpShare mine = share_of_warp(args.parts, COLUMNS);
   const int first = share.block * (PRODUCT_WARPS / args.parts * COLUMNS) + mine.first;
-  prefetch_groups<Format>(PlaneRows{share.matrix.w, first, share.matrix.columns - first}, args.depth, mine.part);
-  prefetch_norm(args.of_y, first, share.matrix.columns);
+  prefetch_groups<Format>(PlaneRows{matrix.w, first, matrix.columns - first}, args.depth, mine.part);
+  prefetch_norm(args.of_y, first, matrix.columns);
 }
 
 template <class Format>
@@ -176,18 +198,21 @@ FUNCTION void prefetch_gated_blocks(ARGUMENTS const GateUp<Planes>& args) {
 
 template <class Format, int ROWS, int COLUMNS>
 FUNCTION void streamed_rows(Shared<Float4> staged, Shared<float> partial, Shared<float> norm_sums, ARGUMENTS const FewLinear<Planes>& args) {
-  const FewShare<Planes> share = share_of_block(args);
-  const int of_block = PRODUCT_WARPS / args.parts * COLUMNS, columns = share.matrix.columns;
+  const FewShare share = share_of_block(args);
+  ARGUMENTS const FewMatrix<Planes>& matrix = args.matrices[share.matrix];
+  const int of_block = PRODUCT_WARPS / args.parts * COLUMNS, columns = matrix.columns;
   const WarpShare mine = share_of_warp(args.parts, COLUMNS);
   add_squares<ROWS>(args.of_x, args.rows, norm_sums);
+  bool is_staged = false;
   for (int start = share.block * of_block; start < columns; start += share.blocks * of_block) {
     const int first = start + mine.first;
-    const PlaneRows w = {share.matrix.w, first, columns - first};
+    const PlaneRows w = {matrix.w, first, columns - first};
     const float sum = streamed_columns<Format, ROWS, COLUMNS>(args.x, w, args.rows, args.depth, mine.part, args.parts,
-                                                              staged, partial);
+                                                              staged, partial, is_staged);
+    is_staged = stages_once<ROWS>(args.depth, args.parts);
     if (mine.part > 0) continue;
     const float factor = row_factor<ROWS>(args.of_x, lane() / COLUMNS, args.depth, norm_sums);
-    const float square = put_sums<COLUMNS>(sum, factor, args.of_y, share.matrix, args.rows, first);
+    const float square = put_sums<COLUMNS>(sum, factor, args.of_y, matrix, args.rows, first);
     put_squares<ROWS, COLUMNS>(square, args.of_y, args.rows, first, norm_sums);
   }
 }
@@ -198,33 +223,36 @@ FUNCTION void gated_blocks(Shared<Float4> staged, Shared<float> partial, Shared<
   const int of_block = PRODUCT_WARPS / args.parts * PAIRS;
   const WarpShare mine = share_of_warp(args.parts, PAIRS);
   add_squares<ROWS>(args.of_x, args.rows, norm_sums);
+  bool is_staged = false;
   for (int start = block_index() * of_block; start < args.columns; start += grid_blocks() * of_block) {
     const int first = start + mine.first;
     const PairedPlaneRows<PAIRS> w = {args.gate, args.up, first, args.columns - first};
     const float sum = streamed_columns<Format, ROWS, 2 * PAIRS>(args.x, w, args.rows, args.depth, mine.part, args.parts,
-                                                                staged, partial);
+                                                                staged, partial, is_staged);
+    is_staged = stages_once<ROWS>(args.depth, args.parts);
     if (mine.part > 0) continue;
     const float factor = row_factor<ROWS>(args.of_x, lane() / (2 * PAIRS), args.depth, norm_sums);
     put_gated<PAIRS>(sum * factor, args.y, args.rows, args.columns, first);
   }
 }
 
-// Blocks that have room on a processor of NVIDIA, of one row and of two: the compiler would take more registers. With one more, some
-// formats spill.
+// Blocks that have room on a processor of NVIDIA, by the number of rows: the compiler would take more registers. With one more, some
+// formats spill. Eight rows take what they need.
 template <class Format>
 struct FewBlocks {
   enum {
     bits = Format::LOW + Format::HIGH,
+    halves_of_bytes = bits == 8 && Format::HALVES == 2,
     gated_1 = bits >= 3 && bits <= 5 ? 7 : 6,
-    linear_1 = Format::INTEGERS ? gated_1 : 6,
-    gated_2 = Format::MINS && bits == 5 ? 4 : 5,
-    linear_2 = 5
+    linear_1 = halves_of_bytes ? 5 : Format::INTEGERS && !(Format::MINS && bits == 5) ? gated_1 : 6,
+    of_2 = Format::INTEGERS ? 4 : 3,
+    of_4 = 3
   };
 };
 
 #define BLOCKS_FEW_1(kind, Format, name, Args) KERNEL_AHEAD_OF(name, Args, 128, ROOM_FOR(FewBlocks<Format>::kind##_1))
-#define BLOCKS_FEW_2(kind, Format, name, Args) KERNEL_AHEAD_OF(name, Args, 128, ROOM_FOR(FewBlocks<Format>::kind##_2))
-#define BLOCKS_FEW_4(kind, Format, name, Args) KERNEL_AHEAD(name, Args)
+#define BLOCKS_FEW_2(kind, Format, name, Args) KERNEL_AHEAD_OF(name, Args, 128, ROOM_FOR(FewBlocks<Format>::of_2))
+#define BLOCKS_FEW_4(kind, Format, name, Args) KERNEL_AHEAD_OF(name, Args, 128, ROOM_FOR(FewBlocks<Format>::of_4))
 #define BLOCKS_FEW_8(kind, Format, name, Args) KERNEL_AHEAD(name, Args)
 #define BLOCKS_FEW_ROWS(Format, name, rows)                                          \
   BLOCKS_FEW_##rows(linear, Format, linear_few_##rows##_##name, FewLinear<Planes>) { \

@@ -34,19 +34,23 @@ struct FewLinear {
   NormOfY of_y;          // of the one matrix
 };
 
-// The matrix of a block of threads, and the block's place among its blocks.
-template <class Weights>
+// The matrix of a block of threads, and the block's place among its blocks. Its arguments stay where they are: registers are scarce.
 struct FewShare {
-  FewMatrix<Weights> matrix;
-  int block, blocks;
+  int matrix, block, blocks;
 };
 
 template <class Weights>
-FUNCTION FewShare<Weights> share_of_block(ARGUMENTS const FewLinear<Weights>& args) {
+FUNCTION FewShare share_of_block(ARGUMENTS const FewLinear<Weights>& args) {
   const int first = args.matrices[0].end, second = args.matrices[1].end, block = block_index();
-  if (block < first) return {args.matrices[0], block, first};
-  if (block < second) return {args.matrices[1], block - first, second - first};
-  return {args.matrices[2], block - second, args.matrices[2].end - second};
+  if (block < first) return {0, block, first};
+  if (block < second) return {1, block - first, second - first};
+  return {2, block - second, args.matrices[2].end - second};
+}
+
+// A copy: for kernels that have registers for it.
+template <class Weights>
+FUNCTION FewMatrix<Weights> matrix_of(ARGUMENTS const FewLinear<Weights>& args, FewShare share) {
+  return share.matrix == 0 ? args.matrices[0] : share.matrix == 1 ? args.matrices[1] : args.matrices[2];
 }
 
 // Lane t · COLUMNS + c has the sum of row t and column first + c, which `factor` multiplies. The square of what it writes.

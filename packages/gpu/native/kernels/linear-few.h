@@ -86,8 +86,8 @@ struct FewShape {
 template <class Format, int ROWS>
 FUNCTION void few_rows(Shared<float> norm_sums, ARGUMENTS const FewLinear<Dense<Format>>& args) {
   constexpr int COLUMNS = FewShape<ROWS>::columns, STEPS = FewShape<ROWS>::steps;
-  const FewShare<Dense<Format>> share = share_of_block(args);
-  const FewMatrix<Dense<Format>> matrix = share.matrix;
+  const FewShare share = share_of_block(args);
+  const FewMatrix<Dense<Format>> matrix = matrix_of(args, share);
   const int of_block = block_threads() / WARP * COLUMNS;
   add_squares<ROWS>(args.of_x, args.rows, norm_sums);
   for (int start = share.block * of_block; start < matrix.columns; start += share.blocks * of_block) {
@@ -135,11 +135,12 @@ FUNCTION void gated_rows(Shared<float> norm_sums, ARGUMENTS const GateUp<Dense<F
 template <class Format, int ROWS>
 FUNCTION void prefetch_few(ARGUMENTS const FewLinear<Dense<Format>>& args) {
   constexpr int LINE = 128 / int(sizeof(typename Format::Stored));
-  const FewShare<Dense<Format>> share = share_of_block(args);
+  const FewShare share = share_of_block(args);
+  const FewMatrix<Dense<Format>> matrix = matrix_of(args, share);
   const int64_t column = (int64_t(share.block) * (block_threads() / WARP) + warp()) * FewShape<ROWS>::columns;
   const int64_t first = column * args.depth + lane() * LINE;
-  if (first < int64_t(share.matrix.columns) * args.depth) prefetch(share.matrix.w.values + first);
-  prefetch_norm(args.of_y, int(column), share.matrix.columns);
+  if (first < int64_t(matrix.columns) * args.depth) prefetch(matrix.w.values + first);
+  prefetch_norm(args.of_y, int(column), matrix.columns);
 }
 
 // The same of both matrices.

@@ -36,14 +36,33 @@ static int64_t blocks_of(const GpuWeight& w, int64_t of_warp) {
   return std::min(most_blocks, (N + of_block - 1) / of_block);
 }
 
+// Blocks that have `turns` turns of columns each.
+static int64_t blocks_in(int64_t turns, int64_t blocks) { return (blocks + turns - 1) / turns; }
+
+static constexpr int64_t columns_of_warp = 4, pairs_of_warp = 2;
+
+// Turns of columns of each block, so that all blocks have room at once.
+static int64_t turns_of(const OpCall& op, std::span<const Product> products) {
+  const int64_t most = most_few_blocks(op, products.front(), FewKernel::linear);
+  const auto blocks = [&](int64_t turns) {
+    int64_t all = 0;
+    for (const Product& product : products) all += blocks_in(turns, blocks_of(product.w, columns_of_warp));
+    return all;
+  };
+  int64_t turns = std::max<int64_t>(1, blocks(1) / most);
+  while (blocks(turns) > std::max(most, int64_t(products.size()))) turns++;
+  return turns;
+}
+
 template <class Weights>
 static FewLinear<Weights> few_args(const OpCall& op, std::span<const Product> products, const NormOfY& norm) {
   const Product& first = products.front();
+  const int64_t turns = turns_of(op, products);
   FewLinear<Weights> args{first.x, {}, op.small(first.rows), op.small(first.w.shape()[1]), parts_of(first.w), first.norm, norm};
   int end = 0;
   for (size_t i = 0; i < MOST_MATRICES; i++) {
     const Product& product = products[std::min(i, products.size() - 1)];  // matrices that are not there have no blocks
-    if (i < products.size()) end += int(blocks_of(product.w, 4));
+    if (i < products.size()) end += int(blocks_in(turns, blocks_of(product.w, columns_of_warp)));
     args.matrices[i] = {array_of<Weights>(product.w), product.bias, product.y, op.small(product.w.shape()[0]), end};
   }
   return args;
@@ -85,8 +104,9 @@ bool is_gate_up_few(const OpCall& op, const Product& gate, const GpuWeight& up) 
 
 void launch_gate_up_few(const OpCall& op, const Product& gate, const GpuWeight& up) {
   const GpuWeight& w = gate.w;
+  const int64_t all = blocks_of(w, pairs_of_warp), most = most_few_blocks(op, gate, FewKernel::gate_up);
   with_array(w, [&](auto array) {
-    op.launch(kernel_of("gate_up_few_", gate), blocks_of(w, 2), few_threads,
+    op.launch(kernel_of("gate_up_few_", gate), blocks_in(blocks_in(most, all), all), few_threads,
               GateUp<decltype(array)>{gate.x, array, array_of<decltype(array)>(up), gate.y, op.small(gate.rows),
                                       op.small(w.shape()[0]), op.small(w.shape()[1]), parts_of(w), gate.norm});
   });

@@ -20,6 +20,12 @@ void launch_eights(const OpCall& op, const Product& product);
 bool is_gate_up_few(const OpCall& op, const Product& gate, const GpuWeight& up);
 void launch_gate_up_few(const OpCall& op, const Product& gate, const GpuWeight& up);
 
+enum class FewKernel { linear, gate_up };
+constexpr int64_t any_blocks = int64_t(1) << 30;
+// Blocks that a launch has at most: more would wait for room on a processor. A block has turns of columns instead, and loads x once
+// where a warp has all of its x at a time.
+int64_t most_few_blocks(const OpCall& op, const Product& product, FewKernel kernel);
+
 constexpr int few_threads = 128;
 // Blocks of few_threads with a warp per output, up to a grid that fills a device.
 int64_t blocks_of_warps(int64_t outputs);

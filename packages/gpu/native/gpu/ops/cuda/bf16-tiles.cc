@@ -99,11 +99,12 @@ static int64_t forced_slab_bytes() {
   return text ? strtoll(text, nullptr, 10) << 10 : 0;
 }
 
-// Decoded weights that half of the cache has room for are read from there; others are written to memory and read again.
+// Decoded weights that half of the cache has room for stay there; others are written to memory, which takes its time. The product reads
+// them beside its work. Measured on an H200, 256 rows × [14336, 4096] of q4_k: 97 µs whole, 55 of them the product; 146 in five slabs.
 static double time_of_slabs(int64_t rows, int64_t columns, int64_t of_slab, int64_t depth, const BlocksOf& gpu) {
   const int64_t slabs = (columns + of_slab - 1) / of_slab, bytes = of_slab * depth * 2;
   const double product = choose_bf16_tiles(rows, of_slab, depth, gpu).time + of_launch;
-  const double memory = 2.0 * double(bytes) / (double(gpu.processors) * bytes_per_step);
+  const double memory = double(bytes) / (double(gpu.processors) * bytes_per_step);
   return double(slabs) * (product + (bytes > gpu.cache_memory / 2 ? memory : 0));
 }
 

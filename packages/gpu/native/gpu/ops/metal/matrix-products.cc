@@ -12,6 +12,8 @@ std::string matrix_kernel(const OpCall&, const MatrixTile& tile, const GpuWeight
 
 bool takes_few_rows(const OpCall&, const Product&) { return false; }
 
+int64_t most_few_blocks(const OpCall&, const Product&, FewKernel) { return any_blocks; }
+
 void launch_matrix_product(const OpCall& op, const Product& product) {
   if (!op.gpu().has_matrices()) return launch_eights(op, product);
   launch_tiles(op, product.rows <= most_strip_rows ? strip : large_tile, product);
