@@ -64,37 +64,41 @@ const isaIn = (backends: readonly BackendReport[]): string | undefined =>
     )
     .find((isa) => isa !== undefined);
 
+/** What was looked at, before it is judged. */
+type Looked = Omit<DoctorReport, 'quern' | 'environment' | 'faults' | 'notes'>;
+
+async function look(plugins: FoundPackages['plugins'], env: NodeJS.ProcessEnv) {
+  const tree = packageTree([ownFolder, ...plugins.map(({ folder }) => folder)]);
+  const { reports, probe } = await backendReports(plugins.filter(({ isBackend }) => isBackend));
+  const looked: Looked = {
+    system: systemReport(),
+    cpu: cpuReport(),
+    memory: memoryReport(),
+    packages: tree.packages,
+    backends: reports,
+    gpus: gpuReport(),
+    caches: await cacheReport(env),
+  };
+  return { looked, tree, probe };
+}
+
 /** Looks at the whole installation. Never rejects for what it looks at: that becomes a fault of the report. */
 export async function examine(env: NodeJS.ProcessEnv = process.env): Promise<DoctorReport> {
   const { plugins, findings } = await findPackages();
-  const [system, cpu, memory, gpus] = [systemReport(), cpuReport(), memoryReport(), gpuReport()];
-  const tree = packageTree([ownFolder, ...plugins.map(({ folder }) => folder)]);
-  const ofBackends = plugins.filter(({ isBackend }) => isBackend);
-  const { reports, probe } = await backendReports(ofBackends);
-  const caches = await cacheReport(env);
-  const names = ofBackends.map(({ name }) => name);
-  const { faults, notes } = joined([
+  const { looked, tree, probe } = await look(plugins, env);
+  const { system, cpu, memory, backends, gpus, caches } = looked;
+  const found = joined([
     nodeFindings(system.node, engines()),
     findings,
     packageFindings(tree),
-    findings === noFindings ? backendFindings(reports, probe, env) : noFindings,
-    cpuFindings(cpu, isaIn(reports), env),
+    findings === noFindings ? backendFindings(backends, probe, env) : noFindings,
+    cpuFindings(cpu, isaIn(backends), env),
     memoryFindings(memory),
-    gpuFindings(gpus, names),
+    gpuFindings(
+      gpus,
+      backends.map((each) => each.package),
+    ),
     cacheFindings(caches),
   ]);
-  const report: DoctorReport = {
-    quern: version,
-    system,
-    cpu,
-    memory,
-    packages: tree.packages,
-    backends: reports,
-    gpus,
-    caches,
-    environment: environmentReport(env),
-    faults,
-    notes,
-  };
-  return withoutSecrets(report, env);
+  return withoutSecrets({ quern: version, ...looked, environment: environmentReport(env), ...found }, env);
 }

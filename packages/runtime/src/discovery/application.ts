@@ -1,6 +1,8 @@
 import { readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs';
 import module from 'node:module';
 import { dirname, join, resolve, sep } from 'node:path';
+import { checkArgument, rules } from '@quern/core';
+import { badArgument } from '../error.js';
 import { here } from '../here.js';
 
 /** The "quern" field of a package.json. Paths are relative to the package. */
@@ -138,8 +140,12 @@ function plugAndPlayFolder(name: string, from: string): string | undefined {
 /**
  * The packages with a "quern" field, found from the application's folders: the application itself, which an author tries in its own
  * folder, and its dependencies. Of two packages with one name, the first.
+ * @param resolveFrom folder: its nearest package.json is the application. Default: the application's folders
+ * @throws RuntimeError BAD_ARGUMENT
  */
 export function quernPackages(resolveFrom?: string): QuernPackage[] {
+  if (resolveFrom !== undefined)
+    checkArgument('quernPackages', 'resolveFrom', resolveFrom, rules.text, badArgument);
   const found = new Map<string, QuernPackage>();
   for (const application of applicationFolders(resolveFrom)) {
     const manifest = readManifest(application);

@@ -94,6 +94,7 @@ const calls: Readonly<Record<string, Call>> = {
   describeFile: { right: () => [path], wrong: [no.locator] },
   openModelFile: { right: () => [path, {}], wrong: [no.path, no.plain] },
   loadArchitectures: { right: () => [folder], wrong: [no.text.slice(1)] },
+  quernPackages: { right: () => [folder], wrong: [no.text.slice(1)] },
   quantizeModel: {
     right: () => [path, join(folder, 'small.gguf'), { mix: 'q8_0' }],
     wrong: [no.locator, no.path, [...no.needed, {}, { mix: 'q4' }]],
