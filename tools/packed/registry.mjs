@@ -19,28 +19,20 @@ function manifestOf(tarball) {
   throw new Error('a tarball without package.json');
 }
 
-/** A package of one version, for a tarball. */
-function packageOf(bytes, file, origin) {
+/** A version of a package, for its tarball. `tag`: the tag of npm that names it */
+function versionOf(bytes, file, origin, tag = 'latest') {
   const manifest = manifestOf(bytes);
-  const { name, version } = manifest;
   const integrity = `sha512-${createHash('sha512').update(bytes).digest('base64')}`;
-  const dist = { tarball: `${origin}/-/${file}`, integrity };
-  return {
-    bytes,
-    file,
-    name,
-    packument: { name, 'dist-tags': { latest: version }, versions: { [version]: { ...manifest, dist } } },
-  };
+  return { file, bytes, tag, manifest: { ...manifest, dist: { tarball: `${origin}/-/${file}`, integrity } } };
 }
 
-/** Adds a version; a further version of a package keeps those before it, and becomes the one of its tags. */
-function store(packages, added) {
-  const old = packages.find(({ name }) => name === added.name)?.packument;
-  packages.push(added);
-  if (!old) return;
-  Object.assign(old['dist-tags'], added.packument['dist-tags']);
-  Object.assign(old.versions, added.packument.versions);
-  added.packument = old;
+/** What the registry says of a package; undefined: it has none of the name. The last version with a tag has the tag. */
+function packumentOf(packages, name) {
+  const ofName = packages.filter(({ manifest }) => manifest.name === name);
+  if (ofName.length === 0) return undefined;
+  const tags = Object.fromEntries(ofName.map(({ tag, manifest }) => [tag, manifest.version]));
+  const versions = Object.fromEntries(ofName.map(({ manifest }) => [manifest.version, manifest]));
+  return { name, 'dist-tags': tags, versions };
 }
 
 async function bodyOf(request) {
@@ -53,13 +45,11 @@ async function bodyOf(request) {
 async function publish(packages, request, origin) {
   const { name, versions, _attachments: attachments, 'dist-tags': tags } = await bodyOf(request);
   const [version] = Object.keys(versions);
-  if (packages.some((each) => each.name === name && each.packument.versions[version]))
+  if (packumentOf(packages, name)?.versions[version])
     return [403, { error: `You cannot publish over the previously published versions: ${version}.` }];
   const bytes = Buffer.from(Object.values(attachments)[0].data, 'base64');
   const file = `${name.replace('@', '').replace('/', '-')}-${version}.tgz`;
-  const added = packageOf(bytes, file, origin);
-  added.packument['dist-tags'] = tags;
-  store(packages, added);
+  packages.push(versionOf(bytes, file, origin, Object.keys(tags)[0]));
   return [201, { ok: true }];
 }
 
@@ -68,24 +58,20 @@ export async function serve(folder, upstream) {
   const packages = [];
   const server = createServer(async (request, response) => {
     const path = decodeURIComponent(new URL(request.url, 'http://registry').pathname).slice(1);
-    const one = packages.find(({ name }) => name === path);
-    const tarball = packages.find((each) => path === `-/${each.file}`);
+    const packument = packumentOf(packages, path);
+    const tarball = packages.find(({ file }) => path === `-/${file}`);
     response.setHeader('cache-control', 'no-store');
     const json = (status, body) =>
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     if (request.method === 'PUT') json(...(await publish(packages, request, origin)));
-    else if (one) json(200, one.packument);
+    else if (packument) json(200, packument);
     else if (tarball) response.end(tarball.bytes);
     else if (!upstream || path.startsWith('@quern/')) json(404, { error: 'not found' });
     else response.writeHead(307, { location: new URL(request.url.slice(1), upstream).href }).end();
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   const origin = `http://127.0.0.1:${server.address().port}`;
-  const files = folder
-    ? readdirSync(folder)
-        .filter((file) => file.endsWith('.tgz'))
-        .sort()
-    : [];
-  for (const file of files) store(packages, packageOf(readFileSync(join(folder, file)), file, origin));
+  const files = folder ? readdirSync(folder).filter((file) => file.endsWith('.tgz')) : [];
+  for (const file of files.sort()) packages.push(versionOf(readFileSync(join(folder, file)), file, origin));
   return { origin, close: () => server.close() };
 }
