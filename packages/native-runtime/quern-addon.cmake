@@ -37,7 +37,7 @@ function(quern_addon name)
   set_target_properties(${name} PROPERTIES PREFIX "" SUFFIX ".node" UNITY_BUILD ${QUERN_UNITY} UNITY_BUILD_BATCH_SIZE 12)
   target_compile_features(${name} PRIVATE cxx_std_20)
   # A terminating worker accepts no exceptions: without SWALLOW an exception would end the process.
-  target_compile_definitions(${name} PRIVATE NAPI_VERSION=8 NAPI_CPP_EXCEPTIONS NODE_ADDON_API_DISABLE_DEPRECATED NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS)
+  target_compile_definitions(${name} PRIVATE NAPI_VERSION=8 NAPI_CPP_EXCEPTIONS NODE_API_NO_EXTERNAL_BUFFERS_ALLOWED NODE_ADDON_API_DISABLE_DEPRECATED NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS)
   target_include_directories(${name} SYSTEM PRIVATE ${CMAKE_JS_INC})
   target_include_directories(${name} PRIVATE ${QUERN_NATIVE})
   target_link_libraries(${name} PRIVATE Threads::Threads)
