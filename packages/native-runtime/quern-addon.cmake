@@ -35,7 +35,7 @@ endfunction()
 function(quern_node_api name)
   set_target_properties(${name} PROPERTIES PREFIX "" SUFFIX ".node")
   # A terminating worker accepts no exceptions: without SWALLOW an exception would end the process.
-  target_compile_definitions(${name} PRIVATE NAPI_VERSION=8 NAPI_CPP_EXCEPTIONS NODE_ADDON_API_DISABLE_DEPRECATED NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS)
+  target_compile_definitions(${name} PRIVATE NAPI_VERSION=8 NAPI_CPP_EXCEPTIONS NODE_API_NO_EXTERNAL_BUFFERS_ALLOWED NODE_ADDON_API_DISABLE_DEPRECATED NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS)
   target_include_directories(${name} SYSTEM PRIVATE ${CMAKE_JS_INC})
   if(WIN32)
     quern_find_node_api(${name}) # in place of cmake-js's source and library

@@ -2,6 +2,11 @@
 
 #include "quern/failure.h"
 
+// Addons are compiled with NODE_API_NO_EXTERNAL_BUFFERS_ALLOWED: memory of theirs as an ArrayBuffer is refused at run time by Electron, so
+// the headers hide this function. HostPages::show has an answer to the refusal.
+extern "C" NAPI_EXTERN napi_status NAPI_CDECL napi_create_external_arraybuffer(
+    napi_env env, void* external_data, size_t byte_length, napi_finalize finalize_cb, void* finalize_hint, napi_value* result);
+
 namespace quern {
 
 // Owned by an ArrayBuffer: keeps its pages and the table alive.
