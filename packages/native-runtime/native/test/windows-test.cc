@@ -10,6 +10,7 @@
 #include "quern/machine.h"
 #include "quern/mapped-file.h"
 #include "quern/page-pool.h"
+#include "quern/system-pages.h"
 #include "quern/user-cache.h"
 #include "quern/windows/windows.h"
 
@@ -188,7 +189,7 @@ void pages_are_zeroed_and_freed() {
   {
     const Pages pages(5 << 20);
     data = pages.data();
-    that(data[0] == 0 && data[(5 << 20) - 1] == 0 && uintptr_t(data) % 4096 == 0, "zeroed pages");
+    that(data[0] == 0 && data[(5 << 20) - 1] == 0 && uintptr_t(data) % page_bytes() == 0, "zeroed pages");
     pages.data()[(5 << 20) - 1] = 1;
     that(reserved_bytes() == before + (5 << 20), "counted");
   }
