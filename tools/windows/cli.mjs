@@ -1,6 +1,6 @@
 // The command line in node.exe: a story, and a server that answers a request. Both must give the text that Node gives here.
 import { spawn } from 'node:child_process';
-import { closeSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { closeSync, copyFileSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { root } from '../setup.mjs';
@@ -17,6 +17,15 @@ export function installCli() {
   rmSync(app, { recursive: true, force: true });
   const flat = ['--prod', '--legacy', '--config.node-linker=hoisted'];
   run('npx', ['--yes', 'pnpm@12.21.0', '--dir', root, '--filter', 'quern', 'deploy', ...flat, app]);
+}
+
+/** A copy of the demo model behind a path beyond ASCII, longer than the 260 characters of old programs. */
+export function farModel() {
+  const folder = join(cache, 'größe-量', 'l'.repeat(200), 'm'.repeat(90));
+  const file = join(folder, 'demo.gguf');
+  mkdirSync(folder, { recursive: true });
+  copyFileSync(join(root, 'packages/demo-model/model/quern-demo.gguf'), file);
+  return inWine(file);
 }
 
 /** The text of an answer, without the line of figures. */
