@@ -44,11 +44,11 @@ async function main() {
     const context = { ...tools, origin: registry.origin, upstream, packs, tarballs };
     for (const [name, check] of Object.entries(parts))
       if (chosen.length === 0 || chosen.includes(name)) await check(context);
+    if (chosen.length === 0) writeTable(words);
   } finally {
     registry.close();
     if (!process.env.QUERN_KEEP) rmSync(work, { recursive: true, force: true });
   }
-  if (chosen.length === 0) writeTable(words);
 }
 
 await main();
