@@ -1,11 +1,13 @@
 // Builds for 64-bit Windows on a Debian machine, and runs under wine what needs no GPU: the native tests of native-runtime for Windows;
-// the addon of backend-cuda, which must load and name the missing driver; the addon of quant in its tests. Needs builds of the packages.
-//   node tools/windows.mjs [part…]  parts: native-runtime, backend-cuda, quant; without names, all
+// the addon of backend-cuda, which must load and name the missing driver; the addon of quant in its tests; backend-cpu in the conformance
+// kit; the command line: a story and a server. Needs builds of the packages.
+//   node tools/windows.mjs [part…]  parts: native-runtime, backend-cuda, quant, backend-cpu, cli; without names, all
 // Needs clang-19, lld-19 and g++-mingw-w64-x86-64-posix; wine64 to run; npm's registry for node.exe.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { root } from './setup.mjs';
 import { bundleTests } from './windows/bundle.mjs';
+import { askServer, farModel, installCli, tellStory } from './windows/cli.mjs';
 import { attempt, cache, environment, fetchNode, inWine, run, windows, wine } from './windows/wine.mjs';
 
 const toolchain = join(root, 'packages/backend-cpu/cmake/win32-x64.cmake');
@@ -30,6 +32,11 @@ function compileAddon(name) {
   run('npm', ['run', 'build-native-win32', '--prefix', join(root, 'packages', name)]);
   console.log(`PASS ${name} compiles and links for win32-x64`);
   return join(root, 'packages', name, 'build/win32-x64/Release');
+}
+
+function report(ok, what) {
+  console.log(`${ok ? 'PASS' : 'FAIL'} ${what}`);
+  if (!ok) process.exitCode = 1;
 }
 
 /** Runs a package's test files in node.exe; each prints its line. */
@@ -72,7 +79,36 @@ async function testQuant() {
   if (wine) await runTests('quant', ofQuant);
 }
 
-const parts = { 'native-runtime': testNativeRuntime, 'backend-cuda': testCuda, quant: testQuant };
+const addonOfCpu = () => join(compileAddon('backend-cpu'), 'backend_cpu.node');
+
+/** The kit on the best instruction set of this machine. */
+async function testCpu() {
+  const addon = addonOfCpu();
+  if (wine) await runTests('backend-cpu', ['conformance'], { QUERN_CPU_BINARY: inWine(addon) });
+}
+
+async function testCli() {
+  const addon = addonOfCpu();
+  if (!wine) return;
+  installCli();
+  const { same, text } = tellStory(addon);
+  report(same, `quern run demo tells the story that it tells here: ${text}`);
+  const far = farModel();
+  report(tellStory(addon, far).same, `the same from a path of ${far.length} characters, some beyond ASCII`);
+  const answer = await askServer(addon);
+  report(
+    answer.status === 200 && answer.text === text,
+    `quern serve demo answers with it: ${answer.status} ${answer.text}`,
+  );
+}
+
+const parts = {
+  'native-runtime': testNativeRuntime,
+  'backend-cuda': testCuda,
+  quant: testQuant,
+  'backend-cpu': testCpu,
+  cli: testCli,
+};
 
 async function main(names) {
   const unknown = names.find((name) => !Object.hasOwn(parts, name));

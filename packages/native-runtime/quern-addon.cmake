@@ -11,10 +11,13 @@ if(NOT CMAKE_JS_INC)
 endif()
 find_package(Threads REQUIRED)
 
-# Files of the system: quern/unix, quern/windows.
-set(QUERN_SYSTEM unix)
+# Folders with the files of the system.
 if(WIN32)
   set(QUERN_SYSTEM windows)
+elseif(APPLE)
+  set(QUERN_SYSTEM unix darwin)
+else()
+  set(QUERN_SYSTEM unix linux)
 endif()
 
 # Most of a short file's compilation is headers. A clean build of a small backend with all plain ops takes about 13 s of processor time;
@@ -49,7 +52,11 @@ function(quern_node_api name)
 endfunction()
 
 function(quern_addon name)
-  file(GLOB SOURCES CONFIGURE_DEPENDS ${QUERN_NATIVE}/quern/*.cc ${QUERN_NATIVE}/quern/${QUERN_SYSTEM}/*.cc)
+  file(GLOB SOURCES CONFIGURE_DEPENDS ${QUERN_NATIVE}/quern/*.cc)
+  foreach(folder ${QUERN_SYSTEM})
+    file(GLOB OF_SYSTEM CONFIGURE_DEPENDS ${QUERN_NATIVE}/quern/${folder}/*.cc)
+    list(APPEND SOURCES ${OF_SYSTEM})
+  endforeach()
   list(FILTER SOURCES EXCLUDE REGEX "/windows/node-api.cc$") # quern_node_api has it
   file(GLOB ADDON CONFIGURE_DEPENDS ${QUERN_NATIVE}/quern/addon/*.cc)
   add_library(${name} MODULE ${ARGN} ${SOURCES} ${ADDON})

@@ -204,12 +204,12 @@ async function checkCommand() {
     });
 }
 
-/** Without those of Windows, which tools/windows.mjs compiles. */
+/** Without those of Windows and macOS, which tools/windows.mjs and tools/platforms.mjs compile. */
 const sources = (folder) =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter(({ name }) => name.endsWith('.cc'))
     .map(({ parentPath, path = parentPath, name }) => join(path, name))
-    .filter((path) => basename(dirname(path)) !== 'windows');
+    .filter((path) => !['windows', 'darwin'].includes(basename(dirname(path))));
 
 /** The sources of a GPU backend are complete, and so is the program that builds it. */
 async function checkGpuSources(name) {

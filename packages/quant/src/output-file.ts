@@ -1,6 +1,7 @@
 import type { Stats } from 'node:fs';
 import { type FileHandle, lstat, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { FileError } from './error.js';
+import { systemReason } from './system-reason.js';
 
 /**
  * A file written from front to back. A new or regular file appears under its name only when complete; a symbolic link
@@ -59,7 +60,6 @@ async function attempt<T>(path: string, work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
-    throw new FileError('WRITE_FAILED', path, `cannot be written (${reason})`, { cause: error });
+    throw new FileError('WRITE_FAILED', path, `cannot be written ${systemReason(error)}`, { cause: error });
   }
 }

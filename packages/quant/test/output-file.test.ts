@@ -11,6 +11,7 @@ import {
 import { readFile } from 'node:fs/promises';
 import { QuernError } from '@quern/core';
 import { writeGguf } from '../src/index.js';
+import { systemReason } from '../src/system-reason.js';
 import { scratch } from './scratch.js';
 
 const input = { metadata: { 'general.name': 'a' }, tensors: [] };
@@ -60,4 +61,32 @@ test('a broken link and a folder are refused and stay unchanged', async () => {
   expect(await outcome(nowhere)).toBe('NOT_A_FILE');
   expect(lstatSync(nowhere).isSymbolicLink()).toBe(true);
   expect(await outcome(folder)).toBe('NOT_A_FILE');
+});
+
+/** The message of a refusal, without the path. */
+const refusal = (path: string) =>
+  writeGguf(path, input).then(
+    () => 'written',
+    (error: Error) => error.message.replace(`${path}: `, ''),
+  );
+
+test('a refusal of the system says what to do', async () => {
+  expect(await refusal('/dev/full')).toBe(
+    'cannot be written (ENOSPC): the disk is full: free space, or choose another folder',
+  );
+  expect(await refusal(scratch('n'.repeat(300)))).toBe(
+    'cannot be written (ENAMETOOLONG): the name is too long: choose a shorter one',
+  );
+  expect(await refusal(scratch('none/model.gguf'))).toBe(
+    'cannot be written (ENOENT): there is no such folder',
+  );
+});
+
+test.each([
+  ['EBUSY', '(EBUSY): another program has it open: close that program'],
+  ['EROFS', '(EROFS): nothing can be written there: choose another folder'],
+  ['EACCES', '(EACCES): check the permissions of the file and its folder'],
+  ['EIO', '(EIO)'],
+])('%s, which few machines give when asked', (code, reason) => {
+  expect(systemReason(Object.assign(new Error('failed'), { code }))).toBe(reason);
 });

@@ -13,6 +13,10 @@
 #if defined(__linux__)
 #include <sys/syscall.h>
 #include <unistd.h>
+#elif defined(__APPLE__)
+#include "quern/darwin/system-values.h"
+#elif defined(_WIN32) && defined(QUERN_ARM)
+#include "quern/windows/windows.h"
 #endif
 
 namespace quern {
@@ -31,10 +35,20 @@ static Cpuid cpuid(uint32_t leaf, uint32_t subleaf = 0) {
 }
 
 // XCR0: register states saved by the operating system.
+[[maybe_unused]] static constexpr uint64_t ymm_state = 0x06, zmm_state = 0xe6;
 static uint64_t saved_states() {
   uint32_t low, high;
   __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   return static_cast<uint64_t>(high) << 32 | low;
+}
+
+// Apple's systems save the registers of AVX-512 from a thread's first use on, and set the bits of XCR0 only then.
+static bool saves_avx512(uint64_t saved) {
+#if defined(__APPLE__)
+  return (saved & ymm_state) == ymm_state && system_number("hw.optional.avx512f", 0) != 0;
+#else
+  return (saved & zmm_state) == zmm_state;
+#endif
 }
 
 static bool has(uint32_t word, uint32_t bits) { return (word & bits) == bits; }
@@ -63,13 +77,12 @@ static CpuFeatures detect() {
   constexpr uint32_t fma = 1u << 12, osxsave = 1u << 27, avx = 1u << 28, f16c = 1u << 29;
   constexpr uint32_t avx2 = 1u << 5, f = 1u << 16, dq = 1u << 17, bw = 1u << 30, vl = 1u << 31, vnni = 1u << 11;
   constexpr uint32_t avx512_bf16 = 1u << 5, amx_bf16 = 1u << 22, amx_int8 = 1u << 25;
-  constexpr uint64_t ymm_state = 0x06, zmm_state = 0xe6;
   const Cpuid one = cpuid(1), seven = cpuid(7);
   CpuFeatures features;
   if (!has(one.ecx, osxsave)) return features;
   const uint64_t saved = saved_states();
   features.avx2 = has(one.ecx, fma | avx | f16c) && has(seven.ebx, avx2) && (saved & ymm_state) == ymm_state;
-  features.avx512 = features.avx2 && has(seven.ebx, f | dq | bw | vl) && (saved & zmm_state) == zmm_state;
+  features.avx512 = features.avx2 && has(seven.ebx, f | dq | bw | vl) && saves_avx512(saved);
   features.avx512_vnni = features.avx512 && has(seven.ecx, vnni);
   features.avx512_bf16 = features.avx512_vnni && has(cpuid(7, 1).eax, avx512_bf16);
   features.fast_bf16 = features.avx512_bf16 && made_by_amd();
@@ -105,9 +118,25 @@ static CpuFeatures detect() {
 #if defined(__linux__)
   features.dotprod = getauxval(AT_HWCAP) & HWCAP_ASIMDDP;
   features.i8mm = features.dotprod && (getauxval(AT_HWCAP2) & HWCAP2_I8MM);
+#elif defined(__APPLE__)
+  features.dotprod = system_number("hw.optional.arm.FEAT_DotProd", 0) != 0;
+  features.i8mm = features.dotprod && system_number("hw.optional.arm.FEAT_I8MM", 0) != 0;
+#elif defined(_WIN32)
+  constexpr DWORD dotprod = 43, i8mm = 66; // PF_ARM_V82_DP_INSTRUCTIONS_AVAILABLE, PF_ARM_V82_I8MM_…: older headers lack them
+  features.dotprod = IsProcessorFeaturePresent(dotprod);
+  features.i8mm = features.dotprod && IsProcessorFeaturePresent(i8mm);
 #endif
   return features;
 }
+
+#if defined(__APPLE__)
+
+std::string cpu_name() {
+  const std::string name = system_text("machdep.cpu.brand_string"); // "Apple M2"
+  return name.empty() ? "64-bit Arm" : name;
+}
+
+#else
 
 // MIDR_EL1 of the current core; 0 if the system does not let programs read it.
 static uint64_t identification() {
@@ -141,6 +170,8 @@ std::string cpu_name() {
   snprintf(name, sizeof name, "64-bit Arm (implementer 0x%02x, part 0x%03x)", implementer, part);
   return name;
 }
+
+#endif
 
 #else
 

@@ -17,9 +17,9 @@
 #include <thread>
 
 #include "kernels-test.h"
-#include "quern/cgroup.h"
+#include "quern/linux/cgroup.h"
 #include "quern/chain.h"
-#include "quern/cores.h"
+#include "quern/linux/cores.h"
 #include "quern/machine.h"
 #include "quern/system-pages.h"
 #include "quern/task-queue.h"
@@ -286,14 +286,14 @@ void promised_memory_is_not_free() {
     check.same(reserved_bytes() - held, bytes, "bytes held, moved");
     PagePool pool;
     const auto block = pool.take(5000);
-    check.same(reserved_bytes() - held, bytes + 8192, "bytes of a pool");
+    check.same(reserved_bytes() - held, bytes + (5000 + page_bytes() - 1) / page_bytes() * page_bytes(), "bytes of a pool");
   }
   check.same(reserved_bytes(), held, "bytes held, dropped");
 }
 
 // Pages of [block, block + bytes) that lie in memory.
 int64_t pages_in_memory(uint8_t* block, uint64_t bytes) {
-  std::vector<unsigned char> here((bytes + 4095) / 4096);
+  std::vector<unsigned char> here((bytes + page_bytes() - 1) / page_bytes());
   return mincore(block, bytes, here.data()) ? -1 : std::count(here.begin(), here.end(), 1);
 }
 
@@ -307,7 +307,7 @@ void blocks_belong_to_their_owners() {
   for (const uint64_t bytes : sizes) {
     blocks.push_back(pool->take(bytes));
     uint8_t* const block = blocks.back().get();
-    check.that(reinterpret_cast<uintptr_t>(block) % 4096 == 0, "a block does not begin a page");
+    check.that(reinterpret_cast<uintptr_t>(block) % page_bytes() == 0, "a block does not begin a page");
     check.that(std::all_of(block, block + bytes, [](uint8_t byte) { return byte == 0; }), "a block is not zero");
     memset(block, int(blocks.size()), bytes);
   }

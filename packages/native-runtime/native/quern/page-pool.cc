@@ -11,7 +11,7 @@ namespace quern {
 // Reserved pages. Memory is taken when a block is written.
 class PagePool::Slab {
  public:
-  static constexpr uint64_t page = 4096, usual_bytes = 64 << 20;
+  static constexpr uint64_t usual_bytes = 64 << 20;
   static uint64_t rounded_up(uint64_t n, uint64_t unit) { return (n + unit - 1) / unit * unit; }
 
   explicit Slab(uint64_t bytes) : bytes_(rounded_up(bytes, huge_page)), data_(reserve_pages(bytes_)), next_(data_) {
@@ -36,7 +36,7 @@ class PagePool::Slab {
 std::shared_ptr<uint8_t> PagePool::take(uint64_t bytes) {
   if (bytes == 0) return nullptr;
   need_available(bytes);
-  const uint64_t taken = Slab::rounded_up(bytes, Slab::page);
+  const uint64_t taken = Slab::rounded_up(bytes, page_bytes()); // blocks are given back by whole pages
   const std::lock_guard lock(mutex_);
   uint8_t* block = slab_ ? slab_->take(taken) : nullptr;
   std::shared_ptr<Slab> slab = slab_;

@@ -1,4 +1,4 @@
-// The machine as the system describes it: a file in unix/, one in windows/.
+// The machine as the system describes it: a file in linux/, one in darwin/, one in windows/.
 #pragma once
 #include "quern/machine.h"
 

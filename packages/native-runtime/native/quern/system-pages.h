@@ -1,4 +1,4 @@
-// Whole pages of memory as the system gives them, zeroed: a file in unix/, one in windows/.
+// Whole pages of memory as the system gives them, zeroed: files in unix/, linux/ and darwin/; one in windows/.
 #pragma once
 #include <stdint.h>
 
@@ -7,6 +7,9 @@
 namespace quern {
 
 constexpr uint64_t huge_page = 2 << 20;
+
+// A page: 4 KiB; 16 KiB on Apple silicon, up to 64 KiB on other Arm machines.
+uint64_t page_bytes();
 
 // Memory at a multiple of a page. Null if the system refuses.
 uint8_t* map_pages(uint64_t bytes, Filled filled);

@@ -10,6 +10,7 @@
 #include "quern/machine.h"
 #include "quern/mapped-file.h"
 #include "quern/page-pool.h"
+#include "quern/system-pages.h"
 #include "quern/user-cache.h"
 #include "quern/windows/windows.h"
 
@@ -123,6 +124,17 @@ void missing_files_are_named() {
   that(identity_at(folder.file("none")) == FileIdentity{}, "no file has no identity");
 }
 
+void locked_files_are_named() {
+  const Folder folder;
+  folder.write("weights", numbered(5000));
+  const HANDLE other = CreateFileW(folder.place("weights").c_str(), GENERIC_READ, 0, nullptr, OPEN_EXISTING, 0, nullptr);
+  FileMap files;
+  const char* const advice = "(error 32); another program has it open: close that program";
+  fails(Code::bad_weight, advice, [&] { files.open(folder.file("weights")); });
+  CloseHandle(other);
+  that(files.open(folder.file("weights"))->bytes() == 5000, "a file that is free again");
+}
+
 void slices_are_read() {
   const Folder folder;
   const std::string bytes = numbered((9 << 20) + 5);
@@ -188,7 +200,7 @@ void pages_are_zeroed_and_freed() {
   {
     const Pages pages(5 << 20);
     data = pages.data();
-    that(data[0] == 0 && data[(5 << 20) - 1] == 0 && uintptr_t(data) % 4096 == 0, "zeroed pages");
+    that(data[0] == 0 && data[(5 << 20) - 1] == 0 && uintptr_t(data) % page_bytes() == 0, "zeroed pages");
     pages.data()[(5 << 20) - 1] = 1;
     that(reserved_bytes() == before + (5 << 20), "counted");
   }
@@ -258,6 +270,7 @@ int main() {
   files_are_mapped();
   other_programs_use_mapped_files();
   missing_files_are_named();
+  locked_files_are_named();
   slices_are_read();
   unreadable_pages_become_zeros();
   other_faults_are_passed_on();

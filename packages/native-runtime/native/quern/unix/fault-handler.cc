@@ -8,11 +8,11 @@
 namespace quern {
 
 static struct sigaction before; // the SIGBUS action before ours
-static uintptr_t page_bytes;
+static uintptr_t fault_page;
 
 // Runs in a signal handler: loads, stores and system calls only.
 static bool replace_by_zeros(GuardedRange& range, uintptr_t address) {
-  const uintptr_t page = address / page_bytes * page_bytes, end = (range.end.load() + page_bytes - 1) / page_bytes * page_bytes;
+  const uintptr_t page = address / fault_page * fault_page, end = (range.end.load() + fault_page - 1) / fault_page * fault_page;
   mark_lost(range);
   void* const from = reinterpret_cast<void*>(page);
   return mmap(from, end - page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == from;
@@ -37,7 +37,7 @@ static void on_fault(int signal, siginfo_t* info, void* context) {
 }
 
 void install_fault_handler() {
-  page_bytes = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  fault_page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   struct sigaction ours = {};
   ours.sa_sigaction = on_fault;
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;

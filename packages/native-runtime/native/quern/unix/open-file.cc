@@ -25,9 +25,11 @@ static FileIdentity identity_of(const struct stat& info) {
   return {static_cast<uint64_t>(info.st_dev), info.st_ino, static_cast<uint64_t>(info.st_size), time.tv_sec, time.tv_nsec};
 }
 
+static const char* advice_on(int error) { return error == EACCES ? "; check the permissions of the file and its folders" : ""; }
+
 // O_NONBLOCK: opening a pipe must not wait for a writer.
 OpenFile::OpenFile(const std::string& path) : descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-  if (descriptor < 0) fail(Code::bad_weight, "%s cannot be opened: %s", path.c_str(), strerror(errno));
+  if (descriptor < 0) fail(Code::bad_weight, "%s cannot be opened: %s%s", path.c_str(), strerror(errno), advice_on(errno));
   struct stat info;
   if (fstat(descriptor_of(*this), &info) != 0 || !S_ISREG(info.st_mode)) {
     close(descriptor_of(*this));

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <atomic>
 
+#include "quern/unix/page-advice.h"
+
 namespace quern {
 
 static uint8_t* map(uint64_t bytes, int flags) {
@@ -13,14 +15,14 @@ static uint8_t* map(uint64_t bytes, int flags) {
   return data == MAP_FAILED ? nullptr : static_cast<uint8_t*>(data);
 }
 
-static uint64_t page_size() {
+uint64_t page_bytes() {
   static const auto size = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   return size;
 }
 
 // A mapping `offset` bytes, whole pages, behind a multiple of a huge page; null if the system refuses.
 static uint8_t* map_aligned(uint64_t bytes, int flags, uint64_t offset) {
-  const uint64_t length = (bytes + page_size() - 1) / page_size() * page_size();
+  const uint64_t length = (bytes + page_bytes() - 1) / page_bytes() * page_bytes();
   uint8_t* data = map(length + huge_page, flags);
   if (!data) return nullptr;
   const uint64_t before = (offset - reinterpret_cast<uint64_t>(data)) % huge_page;
@@ -32,39 +34,25 @@ static uint8_t* map_aligned(uint64_t bytes, int flags, uint64_t offset) {
 // An offset from a huge page: in any run of buffers evenly spread, and another one for each of 64.
 static uint64_t next_offset() {
   static std::atomic<uint64_t> buffers{0};
-  const uint64_t step = std::max(huge_page / 64, page_size());
+  const uint64_t step = std::max(huge_page / 64, page_bytes());
   return 39 * buffers.fetch_add(1, std::memory_order_relaxed) * step % huge_page; // 39 / 64: near the golden section
-}
-
-// Hints: an error changes nothing.
-static void advise([[maybe_unused]] uint8_t* data, [[maybe_unused]] uint64_t bytes, [[maybe_unused]] Filled filled) {
-#if defined(MADV_HUGEPAGE)
-  madvise(data, bytes, MADV_HUGEPAGE); // fewer TLB misses on large matrices and long caches
-  if (filled == Filled::from_the_start) madvise(data, huge_page, MADV_NOHUGEPAGE);
-#endif
 }
 
 uint8_t* map_pages(uint64_t bytes, Filled filled) {
   if (bytes < huge_page) return map(bytes, 0);
   uint8_t* const data = map_aligned(bytes, 0, filled == Filled::from_the_start ? next_offset() : 0);
-  if (data) advise(data, bytes, filled);
+  if (data) advise_huge_pages(data, bytes, filled);
   return data;
 }
 
 uint8_t* reserve_pages(uint64_t bytes) {
   uint8_t* const data = map_aligned(bytes, MAP_NORESERVE, 0);
-  if (data) advise(data, bytes, Filled::at_once);
+  if (data) advise_huge_pages(data, bytes, Filled::at_once);
   return data;
 }
 
 void unmap_pages(uint8_t* data, uint64_t bytes) { munmap(data, bytes); }
 
 bool commit_pages(uint8_t*, uint64_t) { return true; }
-
-void decommit_pages([[maybe_unused]] uint8_t* data, [[maybe_unused]] uint64_t bytes) {
-#if defined(MADV_DONTNEED)
-  madvise(data, bytes, MADV_DONTNEED);
-#endif
-}
 
 } // namespace quern

@@ -42,12 +42,17 @@ static bool is_folder(const std::string& path) {
   return attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_DIRECTORY);
 }
 
+static const char* advice_on(DWORD error) {
+  if (error == ERROR_SHARING_VIOLATION || error == ERROR_LOCK_VIOLATION) return "; another program has it open: close that program";
+  return error == ERROR_ACCESS_DENIED ? "; check the permissions of the file and its folders" : "";
+}
+
 static intptr_t open_to_read(const std::string& path) {
   const HANDLE handle = open_handle(path, GENERIC_READ);
   if (handle != INVALID_HANDLE_VALUE) return reinterpret_cast<intptr_t>(handle);
-  const std::string error = last_error();
+  const DWORD error = GetLastError();
   if (is_folder(path)) fail(Code::bad_weight, "%s is not a file", path.c_str());
-  fail(Code::bad_weight, "%s cannot be opened: %s", path.c_str(), error.c_str());
+  fail(Code::bad_weight, "%s cannot be opened: %s%s", path.c_str(), shown_error(error).c_str(), advice_on(error));
 }
 
 OpenFile::OpenFile(const std::string& path) : descriptor(open_to_read(path)) {

@@ -9,6 +9,12 @@ static uint8_t* allocate(void* at, uint64_t bytes, DWORD act) {
   return static_cast<uint8_t*>(VirtualAlloc(at, bytes, act, PAGE_READWRITE));
 }
 
+uint64_t page_bytes() {
+  SYSTEM_INFO system;
+  GetSystemInfo(&system);
+  return system.dwPageSize;
+}
+
 // Committed: the system counts them against RAM and paging files, and takes RAM when they are written.
 uint8_t* map_pages(uint64_t bytes, Filled) { return allocate(nullptr, bytes, MEM_RESERVE | MEM_COMMIT); }
 

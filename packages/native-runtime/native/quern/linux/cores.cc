@@ -1,4 +1,4 @@
-#include "quern/cores.h"
+#include "quern/linux/cores.h"
 
 #include <algorithm>
 #include <fstream>

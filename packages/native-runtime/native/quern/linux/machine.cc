@@ -1,5 +1,8 @@
 #include "quern/machine.h"
 
+#include <sched.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <fstream>
 #include <limits>
@@ -8,21 +11,11 @@
 #include <thread>
 #include <vector>
 
-#include "quern/cgroup.h"
-#include "quern/cores.h"
+#include "quern/linux/cgroup.h"
+#include "quern/linux/cores.h"
 #include "quern/system-machine.h"
 
-#if defined(__linux__)
-#include <sched.h>
-#include <unistd.h>
-#elif defined(__APPLE__)
-#include <mach/mach.h>
-#include <sys/sysctl.h>
-#endif
-
 namespace quern {
-
-#if defined(__linux__)
 
 // Processors that this process may run on; empty if unknown.
 static std::vector<int> allowed_cpus() {
@@ -36,44 +29,12 @@ static std::vector<int> allowed_cpus() {
   return cpus;
 }
 
-#endif
-
 int usable_cores() {
-#if defined(__linux__)
   const auto cpus = allowed_cpus();
-  if (!cpus.empty()) return performance_cores(cpus, "/sys");
-#endif
-  return static_cast<int>(std::thread::hardware_concurrency());
+  return cpus.empty() ? static_cast<int>(std::thread::hardware_concurrency()) : performance_cores(cpus, "/sys");
 }
 
 double cpu_quota() { return cgroup_cpus(); }
-
-#if defined(__APPLE__)
-
-uint64_t written_bytes() {
-  task_vm_info_data_t info{};
-  mach_msg_type_number_t count = TASK_VM_INFO_COUNT;
-  const auto result = task_info(mach_task_self(), TASK_VM_INFO, reinterpret_cast<task_info_t>(&info), &count);
-  return result == KERN_SUCCESS ? info.phys_footprint : std::numeric_limits<uint64_t>::max();
-}
-
-// Free pages, and those that the system takes back without writing them.
-static uint64_t available_bytes(uint64_t otherwise) {
-  vm_statistics64_data_t pages{};
-  mach_msg_type_number_t count = HOST_VM_INFO64_COUNT;
-  if (host_statistics64(mach_host_self(), HOST_VM_INFO64, reinterpret_cast<host_info64_t>(&pages), &count) != KERN_SUCCESS)
-    return otherwise;
-  return (uint64_t(pages.free_count) + pages.inactive_count + pages.purgeable_count) * vm_kernel_page_size;
-}
-
-MemoryState system_memory() {
-  uint64_t total = 0;
-  size_t size = sizeof total;
-  if (sysctlbyname("hw.memsize", &total, &size, nullptr, 0) != 0) total = std::numeric_limits<uint64_t>::max();
-  return {total, available_bytes(total)};
-}
-
-#else
 
 uint64_t written_bytes() {
   std::ifstream in("/proc/self/statm");
@@ -97,7 +58,5 @@ MemoryState system_memory() {
   const MemoryLimit group = cgroup_memory();
   return {std::min(meminfo("MemTotal"), group.total), std::min(meminfo("MemAvailable"), group.available)};
 }
-
-#endif
 
 } // namespace quern

@@ -1,4 +1,4 @@
-#include "quern/cgroup.h"
+#include "quern/linux/cgroup.h"
 
 #include <algorithm>
 #include <fstream>
