@@ -48,7 +48,7 @@ const hostOf = {
   qemuAlone() {
     if (!works('qemu-aarch64-static')) return 'no qemu: apt-get install qemu-user-static';
     return {
-      how: 'qemu-user, native tests alone: no JavaScript runtime here',
+      how: 'qemu-user, native tests alone',
       start: ['qemu-aarch64-static', '-cpu', 'max'],
       env: {},
     };

@@ -19,42 +19,47 @@ function inspected(name, platform) {
   return { bytes: facts.bytes, needs: needs(facts) };
 }
 
+/** Short checks first. */
 const checks = {
   'backend-cpu': {
-    native: check.nativeTests,
-    kit: check.conformance,
     story: check.demoStory,
     serve: check.served,
+    kit: check.conformance,
+    native: check.nativeTests,
   },
   quant: { searches: check.quantSearches },
 };
 
-/** Checks without a runtime for modules. */
+/** Checks that need no runtime for modules. */
 const withoutRuntime = ['native'];
 
-/** Runs the checks of an addon, one after another; a failure is a result. */
-async function run(name, platform, machine) {
-  const results = {};
-  for (const [what, act] of Object.entries(checks[name])) {
-    if (!machine.runtime && !withoutRuntime.includes(what)) continue;
-    try {
-      results[what] = await act(machine, platform);
-    } catch (error) {
-      results[what] = { failed: error.message.split('\n')[0].replaceAll(root, '') };
-      console.error(error.message);
-      process.exitCode = 1;
-    }
-    console.log(`${name}-${platform} ${what}: ${JSON.stringify(results[what])}`);
+/** The result of a check; a failure is one, too. */
+async function resultOf(act, machine, platform) {
+  try {
+    return await act(machine, platform);
+  } catch (error) {
+    console.error(error.message);
+    process.exitCode = 1;
+    return { failed: error.message.split('\n')[0].replaceAll(root, '') };
   }
-  return results;
 }
 
-/** Inspects the staged addon of a package, runs it where this machine can, and keeps what came out. */
+/** [name, check] of an addon that can run on a machine. */
+const possible = (name, machine) =>
+  Object.entries(checks[name]).filter(([what]) => machine.runtime || withoutRuntime.includes(what));
+
+/** Inspects the staged addon of a package, runs it where this machine can, and keeps each result as it comes. */
 export async function test(name, platform) {
   const addon = inspected(name, platform);
   if (!addon) return console.log(`${name}-${platform}: not built`);
   const machine = host(platform);
-  const how = typeof machine === 'string' ? machine : machine.how;
-  const ran = typeof machine === 'string' ? {} : await run(name, platform, machine);
-  keepResult(name, platform, { ...addon, how, ...ran });
+  const can = typeof machine === 'string' ? [] : possible(name, machine);
+  const none = typeof machine === 'string' ? machine : 'not run: no JavaScript runtime of this platform here';
+  const result = { ...addon, how: can.length > 0 ? machine.how : none };
+  keepResult(name, platform, result);
+  for (const [what, act] of can) {
+    result[what] = await resultOf(act, machine, platform);
+    console.log(`${name}-${platform} ${what}: ${JSON.stringify(result[what])}`);
+    keepResult(name, platform, result);
+  }
 }
