@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import type { Options } from 'tsup';
-import { builtins, licences } from './tools/build/bundled-dependencies.js';
+import { builtins, licences } from './tools/bundling/bundled-dependencies.js';
 
 const { optionalDependencies = {} } = JSON.parse(readFileSync('package.json', 'utf8'));
 

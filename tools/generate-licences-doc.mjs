@@ -28,7 +28,8 @@ writePage(
 
 Every package that the packages of this repository install, directly or through others, optional ones included. Development tools are not in
 the list: nobody installs them with Quern. \`node tools/generate-licences-doc.mjs --check\` fails on a licence that is not in the list of
-[tools/release/licences.mjs](../tools/release/licences.mjs). Quern itself: Apache-2.0.
+[tools/release/licences.mjs](../tools/release/licences.mjs). Libraries inside our built files are listed, with their licences, in each package's
+\`dist/third-party-licenses.txt\`; a build stops at a licence that is not permitted. Quern itself: Apache-2.0.
 
 ${table(['package', 'versions', 'licence'], rows)}
 

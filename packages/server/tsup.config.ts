@@ -2,7 +2,7 @@ import { copyFileSync, mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import { defineConfig } from 'tsup';
-import { builtins, licences } from '../../tools/build/bundled-dependencies.js';
+import { builtins, licences } from '../../tools/bundling/bundled-dependencies.js';
 import { library } from '../../tsup.preset.js';
 
 const { resolve } = createRequire(import.meta.url);
