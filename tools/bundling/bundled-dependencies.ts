@@ -52,7 +52,9 @@ function licenceOf(folder: string): string {
   const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
   const { name, version, license } = manifest;
   if (!permitted.includes(license))
-    throw new Error(`${name} ${version} has the licence ${license}; only ${permitted.join(', ')} are bundled`);
+    throw new Error(
+      `${name} ${version} has the licence ${license}; only ${permitted.join(', ')} are bundled`,
+    );
   return `${name} ${version} (${license})\n\n${textOf(folder, manifest)}\n`;
 }
 
