@@ -245,13 +245,14 @@ struct FewBlocks {
     halves_of_bytes = bits == 8 && Format::HALVES == 2,
     gated_1 = bits >= 3 && bits <= 5 ? 7 : 6,
     linear_1 = halves_of_bytes ? 5 : Format::INTEGERS && !(Format::MINS && bits == 5) ? gated_1 : 6,
-    of_2 = Format::INTEGERS ? 4 : 3,
+    gated_2 = Format::INTEGERS ? 4 : 3,
+    linear_2 = (Format::MINS && bits == 5) || (!Format::INTEGERS && Format::SUBSCALES > 0) ? gated_2 - 1 : gated_2,
     of_4 = 3
   };
 };
 
 #define BLOCKS_FEW_1(kind, Format, name, Args) KERNEL_AHEAD_OF(name, Args, 128, ROOM_FOR(FewBlocks<Format>::kind##_1))
-#define BLOCKS_FEW_2(kind, Format, name, Args) KERNEL_AHEAD_OF(name, Args, 128, ROOM_FOR(FewBlocks<Format>::of_2))
+#define BLOCKS_FEW_2(kind, Format, name, Args) KERNEL_AHEAD_OF(name, Args, 128, ROOM_FOR(FewBlocks<Format>::kind##_2))
 #define BLOCKS_FEW_4(kind, Format, name, Args) KERNEL_AHEAD_OF(name, Args, 128, ROOM_FOR(FewBlocks<Format>::of_4))
 #define BLOCKS_FEW_8(kind, Format, name, Args) KERNEL_AHEAD(name, Args)
 #define BLOCKS_FEW_ROWS(Format, name, rows)                                          \

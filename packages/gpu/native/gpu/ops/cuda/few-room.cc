@@ -10,15 +10,15 @@ namespace quern::gpu {
 // Blocks of a processor for one row and for two, as the kernels' registers allow.
 struct FewRoom {
   const char* format;
-  int linear_1, gated_1, of_2;
+  int linear_1, gated_1, linear_2, gated_2;
 };
-#define FEW_ROOM(Format, name) {#name, FewBlocks<Format>::linear_1, FewBlocks<Format>::gated_1, FewBlocks<Format>::of_2},
+#define FEW_ROOM(Format, name) {#name, FewBlocks<Format>::linear_1, FewBlocks<Format>::gated_1, FewBlocks<Format>::linear_2, FewBlocks<Format>::gated_2},
 static constexpr FewRoom rooms[] = {EVERY_BLOCK_FORMAT(FEW_ROOM)};
 #undef FEW_ROOM
 
 static int blocks_by_registers(const FewRoom& room, int64_t rows, FewKernel kernel) {
-  if (rows == 2) return room.of_2;
-  return kernel == FewKernel::linear ? room.linear_1 : room.gated_1;
+  if (kernel == FewKernel::linear) return rows == 1 ? room.linear_1 : room.linear_2;
+  return rows == 1 ? room.gated_1 : room.gated_2;
 }
 
 // Staged rows of x, and what the driver and small arrays take.
