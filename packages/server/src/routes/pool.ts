@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Call, ServerContext } from '../context.js';
 import { ApiError } from '../errors.js';
 import { knownNames, servedName } from '../offer.js';
