@@ -65,7 +65,12 @@ export function nativeTests(host, platform) {
 
 /** { passed, failed, notSupported } of the conformance kit. */
 export function conformance(host, platform) {
-  const text = output(host, platform, host.runtime, [kit, join(root, 'packages/backend-cpu'), '--json']);
+  const text = output(host, platform, host.runtime, [
+    '--expose-gc',
+    kit,
+    join(root, 'packages/backend-cpu'),
+    '--json',
+  ]);
   const { passed, failed, notSupported } = JSON.parse(text);
   return { passed, failed, notSupported };
 }
@@ -87,15 +92,17 @@ export async function quantSearches(host, platform) {
   return Number(/(\d+) passed/.exec(text)[1]);
 }
 
-/** The address that `quern serve` prints. */
-async function addressOf(server) {
+/** The address that `quern serve` prints. What it prints later is read too: a closed pipe would end it. */
+function addressOf(server) {
   let text = '';
-  for await (const chunk of server.stderr) {
-    text += chunk;
-    const [, address] = /listening on (http:\S+)/.exec(text) ?? [];
-    if (address) return address.replace(/,$/, '');
-  }
-  throw new Error(`quern serve ended: ${text}`);
+  return new Promise((resolve, reject) => {
+    server.stderr.on('data', (chunk) => {
+      text += chunk;
+      const [, address] = /listening on (http:\S+)/.exec(text) ?? [];
+      if (address) resolve(address.replace(/,$/, ''));
+    });
+    server.once('exit', () => reject(new Error(`quern serve ended: ${text}`)));
+  });
 }
 
 /** `quern serve` answers a request with the model's greedy text. */
