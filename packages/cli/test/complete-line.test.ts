@@ -9,7 +9,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 mkdirSync(join(folder, 'chats'));
 for (const name of ['chat.json', 'chats/one.json']) writeFileSync(join(folder, name), '');
 
-test('commands: all of them, by their beginnings, and no other lines', () => {
+test('commands: all of them, by their first letters, and no other lines', () => {
   expect(completeLine('/')).toEqual([commandNames, '/']);
   expect(completeLine('/s')).toEqual([['/system', '/save'], '/s']);
   for (const line of ['', 'hello', '/save', '//x', 'a /s'])

@@ -13,6 +13,6 @@ const advice: Readonly<Record<string, string>> = {
 /** '(EBUSY): another program has it open: close that program'. Without advice, the code or message alone. */
 export function systemReason(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
-  const todo = code === undefined ? undefined : advice[code];
-  return `(${code ?? message})${todo === undefined ? '' : `: ${todo}`}`;
+  const help = code === undefined ? undefined : advice[code];
+  return `(${code ?? message})${help === undefined ? '' : `: ${help}`}`;
 }

@@ -1,5 +1,6 @@
 import type { EngineStats, Model } from '@quern/runtime';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { type Figures, watchFigures } from './figures.js';
 import { generators } from './offer.js';
 import { watchPool } from './pool/metrics.js';
 import type { ModelPool } from './pool/pool.js';
@@ -158,30 +159,11 @@ export class Metrics {
     this.success.inc({ ...label, finished_reason: figures.reason });
   }
 
-  /** Reads the models' own counts when the metrics are read. */
+  /** The models' own counts. */
   private watch(pool: ModelPool): void {
-    const { prefix } = this;
-    const configuration = { labelNames: ['model_name'], registers: [this.registry] };
-    for (const [name, help, of] of gauges)
-      new Gauge({
-        ...configuration,
-        name: `${prefix}${name}`,
-        help,
-        collect() {
-          this.reset();
-          for (const [model_name, model] of generators(pool)) this.set({ model_name }, of(model.stats()));
-        },
-      });
-    for (const [name, help, of] of counters)
-      new Counter({
-        ...configuration,
-        name: `${prefix}${name}`,
-        help,
-        collect() {
-          this.reset();
-          for (const [model_name, model] of generators(pool)) this.inc({ model_name }, of(model.stats()));
-        },
-      });
+    watchFigures(this.registry, this.prefix, { gauges, counters }, function* () {
+      for (const [name, model] of generators(pool)) yield [name, model.stats()] as const;
+    });
   }
 
   /** Facts as labels, under vLLM's names. */
@@ -229,15 +211,13 @@ function configurationOf(model: Model) {
   };
 }
 
-type Figures = readonly (readonly [name: string, help: string, of: (stats: EngineStats) => number])[];
-
-const gauges: Figures = [
+const gauges: Figures<EngineStats> = [
   ['num_requests_running', 'requests that take part in steps', ({ running }) => running],
   ['num_requests_waiting', 'requests that wait for room in the cache', ({ waiting }) => waiting],
   ['kv_cache_usage_perc', 'used part of the cache, 0 to 1', (s) => 1 - s.freeBlocks / s.blocks],
 ];
 
-const counters: Figures = [
+const counters: Figures<EngineStats> = [
   ['prefix_cache_queries_total', 'prompt tokens looked up in the cache', (s) => s.prefixQueries],
   ['prefix_cache_hits_total', 'prompt tokens found in the cache', (s) => s.prefixHits],
   ['prompt_tokens_total', 'prompt tokens', (s) => s.promptTokens],
