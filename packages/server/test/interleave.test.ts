@@ -64,8 +64,7 @@ test('many sources start in several turns of the event loop, and the first value
   setImmediate(count);
   const startsBefore: number[] = [];
   for await (const _ of interleave(Array.from({ length: 100 }, source))) startsBefore.push(starts);
-  for (const turn of new Set(startsAt))
-    expect(startsAt.filter((at) => at === turn).length).toBeLessThanOrEqual(8);
+  for (const turn of new Set(startsAt)) expect(startsAt.filter((at) => at === turn)).toHaveLength(1);
   expect(startsBefore).toHaveLength(100);
   expect(startsBefore[0]).toBeLessThan(100);
 });
@@ -75,7 +74,7 @@ test('of many sources 256 are at work at a time', async () => {
   const source = (): AsyncIterable<number> => ({
     async *[Symbol.asyncIterator]() {
       most = Math.max(most, ++atWork);
-      for (let turns = 0; turns < 50; turns++) await turn();
+      for (let turns = 0; turns < 300; turns++) await turn();
       yield 1;
       atWork--;
     },
