@@ -1,5 +1,6 @@
 // Writes docs/licences.md: every package that ours install, with its licence. --check: writes nothing, fails if the page is stale.
 // Both fail on a licence outside the list of tools/release/licences.mjs.
+import { bundledLibraries } from './release/bundled.mjs';
 import { exceptions, licenceFault } from './release/licences.mjs';
 import { table, writePage } from './release/page.mjs';
 import { libraries } from './release/workspace.mjs';
@@ -21,6 +22,18 @@ const reasons = dependencies
   .filter(({ name }) => name in exceptions)
   .map(({ name, license }) => `- **${name}** (${license}): ${exceptions[name].why}.`);
 
+/** One row per library: [name, version, licence, our packages that have a copy]. */
+function bundledRows() {
+  const byName = new Map();
+  for (const { owner, name, version, license } of bundledLibraries()) {
+    const row = byName.get(`${name} ${version}`) ?? [name, version, license, []];
+    row[3].push(owner);
+    byName.set(`${name} ${version}`, row);
+  }
+  const sorted = [...byName.values()].sort(([a], [b]) => (a < b ? -1 : 1));
+  return sorted.map(([name, version, license, owners]) => [name, version, license, owners.join(', ')]);
+}
+
 writePage(
   'docs/licences.md',
   'tools/generate-licences-doc.mjs',
@@ -28,14 +41,18 @@ writePage(
 
 Every package that the packages of this repository install, directly or through others, optional ones included. Development tools are not in
 the list: nobody installs them with Quern. \`node tools/generate-licences-doc.mjs --check\` fails on a licence that is not in the list of
-[tools/release/licences.mjs](../tools/release/licences.mjs). Libraries inside our built files are listed, with their licences, in each package's
-\`dist/third-party-licenses.txt\`; a build stops at a licence that is not permitted. Quern itself: Apache-2.0.
+[tools/release/licences.mjs](../tools/release/licences.mjs). Quern itself: Apache-2.0.
 
 ${table(['package', 'versions', 'licence'], rows)}
 
 Exceptions from the list:
 
-${reasons.join('\n')}`,
+${reasons.join('\n')}
+
+Libraries in our built files. Their licences travel in each package's \`dist/third-party-licenses.txt\`; a build stops at a licence that is
+not permitted.
+
+${table(['library', 'version', 'licence', 'in'], bundledRows())}`,
 );
 
 const faults = dependencies.map(licenceFault).filter((fault) => fault !== undefined);
