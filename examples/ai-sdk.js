@@ -4,7 +4,7 @@ import { loadModel } from '@quern/runtime';
 import { generateText, Output, streamText } from 'ai';
 import { z } from 'zod';
 
-const loaded = await loadModel(process.argv[2] ?? 'demo', { cache: 'paged', sequences: 2 });
+const loaded = await loadModel(process.argv[2] ?? 'demo', { sequences: 2 });
 const quern = createQuern({ models: { demo: loaded } });
 const settings = { model: quern('demo'), temperature: 0, maxOutputTokens: 40 };
 

@@ -7,7 +7,7 @@ export const runtime = 'nodejs';
 
 /** Once per process: `next dev` evaluates this file again after each change. */
 async function load() {
-  const model = await loadModel(process.env.MODEL ?? 'demo', { cache: 'paged', sequences: 4 });
+  const model = await loadModel(process.env.MODEL ?? 'demo', { sequences: 4 });
   return createHandler({ models: { demo: model } });
 }
 globalThis.quern ??= load();

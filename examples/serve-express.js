@@ -4,7 +4,7 @@ import { loadModel } from '@quern/runtime';
 import { createHandler } from '@quern/server';
 import express from 'express';
 
-const model = await loadModel(process.argv[2] ?? 'demo', { cache: 'paged', sequences: 4 });
+const model = await loadModel(process.argv[2] ?? 'demo', { sequences: 4 });
 const quern = createHandler({ models: { demo: model } });
 
 const app = express();

@@ -14,7 +14,6 @@ const { path, prompts, answers, tokens, words, context } = readArguments({
 });
 const model = await loadModel(path, {
   backend: 'cpu',
-  cache: 'paged',
   sequences: 8,
   context,
   onNotice: () => {},

@@ -12,7 +12,7 @@ import { hermesTemplate } from '../../packages/server/test/hermes-template.mjs';
 import { soak } from '../../packages/server/test/soak.mjs';
 
 const [minutes = '30', path = 'demo'] = process.argv.slice(2);
-const room = { cache: 'paged', context: 512, sequences: 1, blockSize: 8, cacheMemory: 8 << 20 };
+const room = { context: 512, sequences: 1, blockSize: 8, cacheMemory: 8 << 20 };
 const model = await loadModel(path, { ...room, chatTemplate: hermesTemplate, onNotice: () => {} });
 const folder = mkdtempSync(join(tmpdir(), 'quern-soak-'));
 const encoderPath = join(folder, 'encoder.gguf');

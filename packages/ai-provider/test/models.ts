@@ -20,7 +20,6 @@ const demo = fileURLToPath(new URL('../../demo-model/model/quern-demo.gguf', imp
 export const loadDemo = (chatTemplate = hermesTemplate): Promise<Model> =>
   loadModel(demo, {
     backend: 'cpu',
-    cache: 'paged',
     context: 1024,
     sequences: 2,
     chatTemplate,

@@ -2,7 +2,7 @@
 import { writeScriptedModel } from '../../runtime/test/scripted-model.js';
 import { planSource } from '../src/serve/plan-source.js';
 
-const options = { backend: 'cpu', cache: 'paged', sequences: 4, onNotice: () => {} } as const;
+const options = { backend: 'cpu', sequences: 4, onNotice: () => {} } as const;
 /** Longer than the modest context of 4096 that a model gets at least. */
 const context = 65_536;
 

@@ -35,7 +35,7 @@ const chats: (readonly ChatMessage[])[] = [];
 const bodies: { readonly input: readonly { readonly type?: string }[] }[] = [];
 beforeAll(async () => {
   const path = await writeScriptedModel(pieces, { controls, context: 2048 });
-  const options = { backend: 'cpu', cache: 'paged', sequences: 2, context: 2048, chatTemplate } as const;
+  const options = { backend: 'cpu', sequences: 2, context: 2048, chatTemplate } as const;
   model = await loadModel(path, { ...options, onNotice: () => {} });
   const chat = model.chat.bind(model);
   model.chat = ((...args: Parameters<Model['chat']>) => {

@@ -70,7 +70,7 @@ describe('begun', () => {
 
 describe('errors before the first token of a stream have their status', () => {
   const server = served(async () => {
-    const options = { backend: 'cpu', cache: 'paged', context: 128, sequences: 1, maxQueue: 0 } as const;
+    const options = { backend: 'cpu', context: 128, sequences: 1, maxQueue: 0 } as const;
     return loadModel(demo, { ...options, onNotice: () => {} });
   });
 

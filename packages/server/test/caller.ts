@@ -47,7 +47,7 @@ export function servedCaller(): Caller {
 /** @param chats gets the messages of each chat */
 async function loadCaller(chats: Chats): Promise<Model> {
   const path = await writeScriptedModel(pieces, { controls: ['</tool_call>', '<tool_call>'], context: 2048 });
-  const model = await loadModel(path, { backend: 'cpu', cache: 'paged', sequences: 2, context: 2048 });
+  const model = await loadModel(path, { backend: 'cpu', sequences: 2, context: 2048 });
   const chat = model.chat.bind(model);
   model.chat = ((...args: Parameters<Model['chat']>) => {
     chats.push(args[0]);

@@ -19,7 +19,7 @@ const call = ['<tool_call>', '{"name": "Bash"', ', "arguments": ', '{"command": 
 
 const load = async (pieces: readonly string[], context = 8192) => {
   const path = await writeScriptedModel(pieces, { controls, context });
-  return loadModel(path, { backend: 'cpu', cache: 'paged', context, chatTemplate });
+  return loadModel(path, { backend: 'cpu', context, chatTemplate });
 };
 
 const log: Readonly<Record<string, unknown>>[] = [];

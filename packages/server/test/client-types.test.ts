@@ -30,7 +30,7 @@ const chatTemplate = `{# <tool_call> <think> #}
 
 async function scripted(pieces: readonly string[], context = 6000): Promise<ServedModel> {
   const path = await writeScriptedModel(pieces, { controls, context });
-  const options: LoadOptions = { backend: 'cpu', cache: 'paged', context, chatTemplate };
+  const options: LoadOptions = { backend: 'cpu', context, chatTemplate };
   return loadModel(path, { ...options, onNotice: () => {} });
 }
 

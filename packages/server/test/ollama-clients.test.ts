@@ -44,7 +44,7 @@ const seen: (readonly ChatMessage[])[] = [];
 beforeAll(async () => {
   demo = await loadDemo(2, { chatTemplate: 'chatml' });
   const scripted = await writeScriptedModel(pieces, { controls: ['</tool_call>', '<tool_call>'] });
-  caller = await loadModel(scripted, { backend: 'cpu', cache: 'paged', sequences: 2 });
+  caller = await loadModel(scripted, { backend: 'cpu', sequences: 2 });
   const chat = caller.chat.bind(caller);
   caller.chat = ((...args: Parameters<Model['chat']>) => {
     seen.push(args[0]);

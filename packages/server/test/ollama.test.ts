@@ -26,8 +26,7 @@ beforeAll(async () => {
   const path = await writeScriptedModel(['<think>', 'plan', '</think>', 'done'], {
     controls: ['<think>', '</think>'],
   });
-  const load = (chatTemplate: string) =>
-    loadModel(path, { backend: 'cpu', cache: 'paged', sequences: 1, chatTemplate });
+  const load = (chatTemplate: string) => loadModel(path, { backend: 'cpu', sequences: 1, chatTemplate });
   thinker = await load(template);
   ever = await load(always);
   watch(thinker);

@@ -37,7 +37,7 @@ beforeAll(async () => {
   cpSync(demo, path('full'));
   const options = { backend: 'cpu', onNotice: () => {} } as const;
   bare = await loadModel(path('bare'), options);
-  full = await loadModel(path('full'), { ...options, cache: 'paged', context: 256, sequences: 2 });
+  full = await loadModel(path('full'), { ...options, context: 256, sequences: 2 });
   encoder = await loadEmbedder(path('encoder'), options);
   speech = await loadSpeechModel(path('speech'), options);
   await full.loadAdapter('poet', writeDemoAdapter(join(adapterFolder, 'poet-files'), full));

@@ -46,7 +46,7 @@ interface Served {
 
 async function begin(pieces: readonly string[], context = 6000): Promise<Served> {
   const path = await writeScriptedModel(pieces, { controls, context });
-  const options = { backend: 'cpu', cache: 'paged', sequences: 2, chatTemplate } as const;
+  const options = { backend: 'cpu', sequences: 2, chatTemplate } as const;
   const model = await loadModel(path, { ...options, context, onNotice: () => {} });
   const prompts: Promise<string>[] = [];
   const chat = model.chat.bind(model);

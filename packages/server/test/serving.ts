@@ -11,7 +11,6 @@ export const demo = fileURLToPath(new URL('../../demo-model/model/quern-demo.ggu
 export const loadDemo = (sequences = 8, options: LoadOptions = {}): Promise<Model> =>
   loadModel(demo, {
     backend: 'cpu',
-    cache: 'paged',
     context: 256,
     sequences,
     batchInvariant: true,

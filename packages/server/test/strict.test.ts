@@ -9,7 +9,7 @@ const pieces = ['<tool_call>', '{"name": "weather"', ', "arguments": ', '{}', '}
 
 const server = served(async () => {
   const path = await writeScriptedModel(pieces, { controls: ['</tool_call>', '<tool_call>'] });
-  return loadModel(path, { backend: 'cpu', cache: 'paged', sequences: 2 });
+  return loadModel(path, { backend: 'cpu', sequences: 2 });
 });
 
 const parameters = {

@@ -184,7 +184,7 @@ export const apiCases = (packages, folder) => ({
     server.close();
   },
   async 'a server'() {
-    const model = await packages.runtime.loadModel('demo', { cache: 'paged', context: 64 });
+    const model = await packages.runtime.loadModel('demo', { context: 64 });
     const server = await packages.server.serve({ models: { demo: model }, port: 0 });
     const response = await fetch(`${server.url}/v1/chat/completions`, {
       method: 'POST',

@@ -59,7 +59,7 @@ async function serve(named: string[], given: ServeFlags, command: Command): Prom
         notice(`${pool.models.map(({ name }) => name).join(', ')}: listening on ${server.urls.join(', ')}`);
         await untilStopped(server, signal);
       };
-      await withSpeculator(flags, signal, listening, { cache: 'paged', sequences: flags.sequences });
+      await withSpeculator(flags, signal, listening, { sequences: flags.sequences });
     } finally {
       await pool.dispose();
     }

@@ -20,7 +20,6 @@ const kinds: Readonly<Record<ModelKind, ModelKindName>> = {
 };
 
 const cachingOf = ({ sequences, maxQueue }: SourceFlags) => ({
-  cache: 'paged' as const,
   sequences,
   ...(maxQueue !== undefined && { maxQueue }),
 });

@@ -19,7 +19,7 @@ export interface EngineOptions extends ForwardStepsOptions {
   readonly batchInvariant?: boolean | undefined;
   /** Most calls that wait for room in the cache; default: no limit. */
   readonly maxQueue?: number | undefined;
-  /** Where copies of blocks are kept; only for a paged cache. Default: nowhere. */
+  /** Where copies of blocks are kept. Default: nowhere. */
   readonly copies?: CopyOptions | undefined;
   readonly onNotice?: NoticeListener;
 }

@@ -2,7 +2,7 @@ import type { KvCache } from '@quern/core';
 import type { BlockCopy, PrefixBlock, Prefixes, PrefixHolder } from './prefixes.js';
 
 /**
- * The known blocks of a paged cache. Equal beginnings of calls share blocks, also while the first call computes them.
+ * The known blocks of the cache. Equal beginnings of calls share blocks, also while the first call computes them.
  * Blocks that no call holds stay until `evict`. The last blocks of a chain are evicted before the first ones, because
  * a call gives its blocks back in this order.
  */

@@ -16,17 +16,13 @@ export const queueFull = ({ blocks, freeBlocks }: Room, waiting: number): Runtim
   );
 
 /** What the call waits for, which calls hold the blocks, and advice. */
-function wants(
-  { blocks, blockSize, freeBlocks, holders, isPaged }: Room,
-  lease: Lease,
-  before: number,
-): string {
+function wants({ blocks, blockSize, freeBlocks, holders }: Room, lease: Lease, before: number): string {
   const needed = Math.ceil((lease.tokens.length + 1) / blockSize) * blockSize;
   const held = (blocks - freeBlocks) * blockSize;
   const calls = holders.size === 1 ? '1 call holds' : `${holders.size} calls hold`;
   return (
     `it needs ${needed} tokens of context, and ${calls} ${held} of ${blocks * blockSize}` +
     `${before > 0 ? `, with ${before} more before it` : ''}. What helps: read generations to their end or leave ` +
-    `their loops; ${isPaged ? 'more `sequences`' : "`sequences` or `cache: 'paged'`"} when the model is loaded`
+    'their loops; more `sequences` when the model is loaded'
   );
 }

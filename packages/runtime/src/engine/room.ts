@@ -2,7 +2,6 @@ import type { KvCache } from '@quern/core';
 import type { AdapterUse } from './adapter-use.js';
 import { Lease } from './lease.js';
 import { PrefixBlocks } from './prefix-blocks.js';
-import { PrefixSequences } from './prefix-sequences.js';
 import type { CopyCounts, Prefixes } from './prefixes.js';
 import { CopiedPrefixBlocks, type CopyOptions, type DeviceTurns } from './stored/copied-prefix-blocks.js';
 
@@ -32,20 +31,17 @@ export class Room {
   private readonly prefixes: Prefixes;
   /** `prefixes`, where copies of blocks are kept. */
   private readonly copied: CopiedPrefixBlocks | undefined;
-  /** Whether calls take more blocks as they grow. */
-  readonly isPaged: boolean;
   private calls = 0;
   /** Calls that belong to a group. */
   private grouped = 0;
 
-  /** @param copies where copies of evicted blocks are kept; only for a paged cache */
+  /** @param copies where copies of evicted blocks are kept */
   constructor(
     private readonly cache: KvCache,
     copies?: { readonly options: CopyOptions; readonly turns: DeviceTurns },
   ) {
-    this.isPaged = cache.blockSize < cache.options.context;
     this.copied = copies && new CopiedPrefixBlocks(cache, copies.options, copies.turns);
-    this.prefixes = this.copied ?? (this.isPaged ? new PrefixBlocks(cache) : new PrefixSequences(cache));
+    this.prefixes = this.copied ?? new PrefixBlocks(cache);
   }
 
   get blockSize(): number {
@@ -158,15 +154,15 @@ export class Room {
 
   private hasRoomFor(lease: Lease): boolean {
     const { blockSize, blocks } = this.cache;
-    const growing = this.isPaged ? this.holdersBefore(lease) : 0;
-    const wanted = Math.ceil((lease.tokens.length + 1) / blockSize) + growing;
+    const wanted = Math.ceil((lease.tokens.length + 1) / blockSize) + this.growingBefore(lease);
     return Math.min(wanted, blocks) <= this.cache.freeBlocks + this.prefixes.evictableBlocks;
   }
 
-  /** Number of holders that do not make way for a call. */
-  private holdersBefore(lease: Lease): number {
+  /** Number of holders that do not make way for a call, and may take one more block. */
+  private growingBefore(lease: Lease): number {
     let count = 0;
-    for (const holder of this.holders) if (!holder.makesWayFor(lease)) count++;
+    for (const holder of this.holders)
+      if (!holder.makesWayFor(lease) && holder.sequence.blockTable.length < this.cache.maxBlocks) count++;
     return count;
   }
 }

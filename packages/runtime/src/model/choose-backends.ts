@@ -10,7 +10,7 @@ import { type PlannerDevice, plannerDevice } from '../planner/planner-device.js'
 import { isAsRoomy, longChunk, takesLongChunk, usualChunk } from '../planner/prefill-chunk.js';
 import { rehearseSteps } from '../planner/rehearse-steps.js';
 import { type Allowed, allowed, passedOver } from './choose-backend.js';
-import { type BackendChoice, isPaged, type ResolvedLoadOptions } from './load-options.js';
+import type { BackendChoice, ResolvedLoadOptions } from './load-options.js';
 import { parseSplit } from './parse-split.js';
 
 /** The backends of a model, and its plan. */
@@ -241,6 +241,5 @@ const planRequest = (options: ResolvedLoadOptions, choices: readonly BackendChoi
     cacheDtype,
     sequences,
     prefillChunk,
-    shared: isPaged(options),
   };
 };

@@ -55,30 +55,27 @@ export interface LoadOptions {
    */
   readonly cacheDtype?: KvDtype | undefined;
   /**
-   * 'contiguous': one stripe per sequence. 'paged': small blocks shared by all sequences. Default: 'contiguous'; with
-   * `cacheDir` or `cacheMemory`, 'paged'.
-   */
-  readonly cache?: 'contiguous' | 'paged' | undefined;
-  /**
    * Folder for the computed beginnings of texts, kept between processes: a later call with the same beginning restores
    * its blocks instead of computing them. Processes and models may share it. Whoever can read it can find out which
-   * texts were computed; whoever can write it can change answers. Not with 'contiguous' or `batchInvariant`. Default:
-   * none.
+   * texts were computed; whoever can write it can change answers. Not with `batchInvariant`. Default: none.
    */
   readonly cacheDir?: string | undefined;
   /** Most bytes of all blocks in `cacheDir`; the least recently used ones are deleted. Default: 8 GiB. */
   readonly cacheDirBytes?: number | undefined;
   /**
    * Bytes of host memory for blocks that the cache evicts: of use where the device's memory is small, as on GPUs. Not
-   * with 'contiguous' or `batchInvariant`. Default: none.
+   * with `batchInvariant`. Default: none.
    */
   readonly cacheMemory?: number | undefined;
-  /** Tokens per block of a paged cache. Default: 16, or the backend's first size where the backend has no 16. */
+  /**
+   * Tokens per block of the cache. Calls share equal prefixes in whole blocks. Default: 16, or the
+   * backend's first size where the backend has no 16.
+   */
   readonly blockSize?: number | undefined;
   /**
    * Number of sequences with the whole context that the cache holds; default 1. Concurrent generations decode together.
-   * Further generations wait, first come, first served. A paged cache counts tokens: several short sequences share the
-   * room of a long one. Its default context may be the whole room: `plan.room`.
+   * The cache counts tokens: several short sequences share the room of a long one, and further ones wait, first come, first
+   * served. The default context may be the whole room: `plan.room`.
    */
   readonly sequences?: number | undefined;
   /**
@@ -203,11 +200,6 @@ export const loadSchema = {
     about: 'element type of cached keys and values',
     byDefault: 'f16',
   },
-  cache: {
-    ...rules.oneOf(['contiguous', 'paged']),
-    about: "'contiguous': one stripe per sequence; 'paged': small blocks shared by all sequences",
-    absent: "'contiguous'; with cacheDir or cacheMemory, 'paged'",
-  },
   cacheDir: {
     ...rules.path,
     about: 'folder for the computed beginnings of texts, kept between processes',
@@ -225,7 +217,7 @@ export const loadSchema = {
   },
   blockSize: {
     ...rules.whole(1),
-    about: 'tokens per block of a paged cache',
+    about: 'tokens per block of the cache',
     absent: "16, or the backend's first size where it has no 16",
   },
   sequences: {
@@ -303,26 +295,17 @@ export function resolveLoadOptions(what: string, options: LoadOptions): Resolved
   return withDefaults(options, loadSchema);
 }
 
-/** Whether the cache has small blocks, which its sequences share. */
-export const isPaged = (options: LoadOptions): boolean =>
-  (options.cache ?? (keepsCopies(options) ? 'paged' : 'contiguous')) === 'paged';
-
 /** Whether copies of blocks are kept. */
 export const keepsCopies = ({ cacheDir, cacheMemory }: LoadOptions): boolean =>
   cacheDir !== undefined || cacheMemory !== undefined;
 
 /** Copies are of blocks that calls share. */
 function needCopyOptions(what: string, options: LoadOptions): void {
-  const { cache, batchInvariant, cacheDir, cacheDirBytes } = options;
+  const { batchInvariant, cacheDir, cacheDirBytes } = options;
   if (cacheDirBytes !== undefined && cacheDir === undefined)
     throw badOption(`[${what}] cacheDirBytes bounds the folder cacheDir, which is missing`, 'cacheDirBytes');
   const name = cacheDir === undefined ? 'cacheMemory' : 'cacheDir';
   if (!keepsCopies(options)) return;
-  if (cache === 'contiguous')
-    throw badOption(
-      `[${what}] ${name} needs cache: 'paged'; a contiguous cache has no blocks to keep`,
-      'cache',
-    );
   if (batchInvariant)
     throw badOption(
       `[${what}] ${name} and batchInvariant exclude each other: with batchInvariant no call reuses computed tokens`,

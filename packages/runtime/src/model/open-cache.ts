@@ -1,13 +1,6 @@
-import {
-  type Backend,
-  type BackendPlan,
-  contiguousKvCache,
-  KvCache,
-  type KvCacheOptions,
-  need,
-} from '@quern/core';
+import { type Backend, type BackendPlan, KvCache, type KvCacheOptions } from '@quern/core';
 import type { DecoderConfig, PartPlace } from '@quern/models';
-import { isPaged, type ResolvedLoadOptions } from './load-options.js';
+import type { ResolvedLoadOptions } from './load-options.js';
 
 /** Default tokens per block. */
 const usualBlockSize = 16;
@@ -22,11 +15,10 @@ export function openCache(
   { context, room }: Pick<BackendPlan, 'context' | 'room'>,
   loading: ResolvedLoadOptions,
 ): KvCache {
-  const { cacheDtype, sequences, blockSize } = loading;
+  const { cacheDtype, blockSize } = loading;
   const { layers, kvHeads, headDim } = config;
   const options: KvCacheOptions = { layers, kvHeads, headDim, dtype: cacheDtype, context };
   const backends = places.flatMap(({ backend, from, to }) => new Array<Backend>(to - from).fill(backend));
-  if (!isPaged(loading)) return contiguousKvCache(backends, { ...options, sequences });
   const size = chooseBlockSize(places, blockSize);
   const contexts = Math.floor(room / context);
   const blocks = Math.ceil(context / size) * contexts + Math.ceil((room % context) / size);
@@ -34,14 +26,12 @@ export function openCache(
 }
 
 /**
- * The caller's size; else 16 or the first other size in `blockSizes` of all backends; else the first backend's first
- * size.
+ * The caller's size; else 16 or the first other size that is fast on all backends; else the first backend's first size.
+ * Every backend is right with every size; one without `pagedKv` names none as fast.
  */
 function chooseBlockSize(places: readonly PartPlace[], wanted: number | undefined): number {
-  const [first, ...others] = places.map(({ backend }) => {
-    need(backend, 'pagedKv');
-    return backend.pagedKv.blockSizes;
-  });
-  const common = first!.filter((size) => others.every((sizes) => sizes.includes(size)));
-  return wanted ?? (common.includes(usualBlockSize) ? usualBlockSize : (common[0] ?? first![0]!));
+  const named = places.flatMap(({ backend }) => (backend.pagedKv ? [backend.pagedKv.blockSizes] : []));
+  const [first = [usualBlockSize], ...others] = named;
+  const common = first.filter((size) => others.every((sizes) => sizes.includes(size)));
+  return wanted ?? (common.includes(usualBlockSize) ? usualBlockSize : (common[0] ?? first[0]!));
 }

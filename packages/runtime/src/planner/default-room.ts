@@ -27,9 +27,6 @@ export function defaultRoom(model: PlannedModel, request: PlanRequest, parts: re
   return Math.min(request.sequences * ownContext(model), usual, largest);
 }
 
-/** Context of each sequence in a room without a requested context. */
-export const defaultContext = (
-  model: PlannedModel,
-  { shared, sequences }: PlanRequest,
-  room: number,
-): number => (shared ? Math.min(ownContext(model), room) : Math.floor(room / sequences));
+/** Context of a sequence in a room without a requested context. */
+export const defaultContext = (model: PlannedModel, room: number): number =>
+  Math.min(ownContext(model), room);

@@ -77,8 +77,8 @@ function whyDefault(model: PlannedModel, { context, room }: CachePlan, parts: re
 }
 
 /** The room of a cache that sequences share. */
-const showRoom = ({ shared, sequences }: PlanRequest, { room }: CachePlan): string =>
-  shared && sequences > 1 ? `; ${room} tokens for all sequences together` : '';
+const showRoom = ({ sequences }: PlanRequest, { room }: CachePlan): string =>
+  sequences > 1 ? `; ${room} tokens for all sequences together` : '';
 
 /** Tokens of the cache. */
 type CachePlan = Pick<BackendPlan, 'context' | 'room'>;
@@ -147,8 +147,7 @@ function cacheOf(
     return { context: fitting, room: sequences * fitting };
   }
   const chosen = defaultRoom(model, request, parts);
-  const each = defaultContext(model, request, chosen);
-  return { context: each, room: request.shared ? chosen : sequences * each };
+  return { context: defaultContext(model, chosen), room: chosen };
 }
 
 /** The reason for this device. */

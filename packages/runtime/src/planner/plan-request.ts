@@ -10,10 +10,8 @@ export interface PlanRequest {
   readonly ranges?: readonly LayerRange[] | undefined;
   /** Tokens of context per sequence. Absent: see `defaultRoom`. */
   readonly context?: number | undefined;
-  /** True: the sequences share the room of the cache, so one alone may take all of it. Default false: each has its own part. */
-  readonly shared?: boolean | undefined;
   readonly cacheDtype: KvDtype;
-  /** Sequences in the cache, each with the whole context. */
+  /** Sequences with the whole context that the cache holds. They share its room: one alone may take all of it. */
   readonly sequences: number;
   /** Most rows of one step. */
   readonly prefillChunk: number;
@@ -38,11 +36,6 @@ export const planSchema = {
     absent: 'the planner chooses',
   },
   context: loadSchema.context,
-  shared: {
-    ...rules.flag,
-    about: 'true: the sequences share the room of the cache, so one alone may take all of it',
-    byDefault: false,
-  },
   cacheDtype: { ...loadSchema.cacheDtype, required: true },
   sequences: { ...loadSchema.sequences, required: true },
   prefillChunk: { ...loadSchema.prefillChunk, required: true },

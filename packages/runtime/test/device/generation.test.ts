@@ -57,7 +57,7 @@ describe('a language model', () => {
 
   test('paged cache: an abort ends one generation only', async () => {
     await needSame(async (backend) => {
-      using model = await loadModel(path, { backend, cache: 'paged', blockSize: 4 });
+      using model = await loadModel(path, { backend, blockSize: 4 });
       const controller = new AbortController();
       const options = { temperature: 0, maxTokens: 24, ignoreEos: true };
       const ended = model.generate('the', { ...options, signal: controller.signal });

@@ -23,7 +23,7 @@ let ample: Model;
 let drafting: Model;
 beforeAll(async () => {
   path = await writeTinyModel();
-  const options = { backend, cache: 'paged', blockSize: 8, sequences: 12 } as const;
+  const options = { backend, blockSize: 8, sequences: 12 } as const;
   ample = await loadModel(path, { ...options, adapters });
   drafting = await loadModel(await writeTinyModel({ seed: 500 }), options);
 });
@@ -120,7 +120,7 @@ const seeds = Array.from({ length: exhaustive ? 12 : 2 }, (_, i) => i + 1);
 test.each(seeds)('seed %d', async (seed) => {
   const by = new Chooser(seed);
   using model = await loadModel(path, {
-    ...{ backend, cache: 'paged', blockSize: 8, adapters, onNotice: () => {} },
+    ...{ backend, blockSize: 8, adapters, onNotice: () => {} },
     ...caches(by),
   });
   const calls = Array.from({ length: 4 + by.below(8) }, (): Call => {

@@ -314,7 +314,7 @@ describe('host memory', () => {
   });
 
   test('without it, evicted blocks are computed again', async () => {
-    using model = await load({ ...small, cache: 'paged' });
+    using model = await load(small);
     for (const prompt of prompts) await answer(model, prompt);
     expect((await answer(model, prompts[0]!)).cachedTokens).toBe(0);
   });
@@ -401,7 +401,6 @@ describe('while blocks are restored', () => {
 test.each([
   [{ cacheDir: '' }, /cacheDir is [^;]+; it must be a path/],
   [{ cacheDir: '/dev/null/x' }, /cannot be made or read \(ENOTDIR/],
-  [{ cacheDir: 'x', cache: 'contiguous' }, /cacheDir needs cache: 'paged'/],
   [{ cacheMemory: 1e6, batchInvariant: true }, /cacheMemory and batchInvariant exclude each other/],
   [{ cacheDirBytes: 1e6 }, /cacheDirBytes bounds the folder cacheDir, which is missing/],
   [{ cacheMemory: 100 }, /cacheMemory is 100, but one block of this model takes 512 bytes/],

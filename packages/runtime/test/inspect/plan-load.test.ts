@@ -12,7 +12,7 @@ import {
 } from '../../src/index.js';
 
 const demo = fileURLToPath(new URL('../../../demo-model/model/quern-demo.gguf', import.meta.url));
-const options = { backend: 'cpu', cache: 'paged', sequences: 8, onNotice: () => {} } as const;
+const options = { backend: 'cpu', sequences: 8, onNotice: () => {} } as const;
 const folder = mkdtempSync(join(tmpdir(), 'quern-plan-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 

@@ -22,7 +22,7 @@ const backends = hasCpu ? ['cpu', ...(exhaustive ? ['reference'] : [])] : ['refe
 
 describe.each(backends)('adapters on %s', (backend) => {
   const open = (options: LoadOptions = {}): Promise<Model> =>
-    loadModel(path, { backend, cache: 'paged', sequences: 8, adapters: { one, two }, ...options });
+    loadModel(path, { backend, sequences: 8, adapters: { one, two }, ...options });
 
   const tokensOf = async (
     model: Model,
@@ -37,7 +37,7 @@ describe.each(backends)('adapters on %s', (backend) => {
   test.each([
     ['captured steps', {}],
     ['recorded steps', { graph: false }],
-    ['a contiguous cache', { cache: 'contiguous' }],
+    ['blocks of 4', { blockSize: 4 }],
     ['batch-invariant', { batchInvariant: true }],
   ] satisfies [string, LoadOptions][])('%s: calls with other adapters share steps', async (_, options) => {
     using model = await open(options);

@@ -79,11 +79,7 @@ const backends: readonly TestedBackend[] = [
         {
           on: 'cpu',
           open: async () => (await import('@quern/backend-cpu')).createBackend({ threads: 2 }),
-          variants: [
-            { graph: false },
-            { cache: 'paged' as const, blockSize: 16, prefillChunk: 3 },
-            { sequences: 2 },
-          ],
+          variants: [{ graph: false }, { blockSize: 16, prefillChunk: 3 }, { sequences: 2 }],
         },
       ]
     : []),

@@ -84,7 +84,7 @@ describe('reading a generation', () => {
       first = text;
       break;
     }
-    expect(model.freeBlocks).toBe(1);
+    expect(model.freeBlocks).toBe(model.stats().blocks);
     expect(await generation.result).toMatchObject({ reason: 'abort', text: first });
   });
 
@@ -172,7 +172,7 @@ describe('how a generation ends', () => {
     );
     expect(await generation.result).toMatchObject({ reason: 'abort', tokens: [] });
     expect(seen).toEqual([4, 8, 12].map((done) => ({ phase: 'prefill', done, total: 60 })));
-    expect(chunked.freeBlocks).toBe(1);
+    expect(chunked.freeBlocks).toBe(chunked.stats().blocks);
   });
 
   test('onPrompt has the counts of the result, before any progress', async () => {
@@ -186,7 +186,7 @@ describe('how a generation ends', () => {
       }).result;
     const results = [await ask(), await ask()];
     const [first, second] = results.map(({ promptTokens, cachedTokens }) => ({ promptTokens, cachedTokens }));
-    expect(second!.cachedTokens).toBe(second!.promptTokens - 1);
+    expect(second!.cachedTokens).toBe(16); // a block of its 18 tokens
     expect(seen).toEqual([first, 'prefill', second, 'prefill']);
   });
 
@@ -223,7 +223,7 @@ describe('how a generation ends', () => {
         expect(result.reason).toBe('abort');
         expect(result.text).toBe(text);
         expect(whole.tokens.slice(0, result.tokens.length)).toEqual(result.tokens);
-        expect(model.freeBlocks).toBe(1);
+        expect(model.freeBlocks).toBe(model.stats().blocks);
       }),
       { numRuns: 20 },
     );
@@ -301,8 +301,8 @@ describe('calls at the same time', () => {
   test.each([
     ['one after the other, in a cache for one sequence', { sequences: 1 }],
     ['side by side', { sequences: 4 }],
-    ['in blocks', { cache: 'paged', blockSize: 8 }],
-    ['in blocks, recorded', { cache: 'paged', blockSize: 8, graph: false }],
+    ['in blocks', { blockSize: 8 }],
+    ['in blocks, recorded', { blockSize: 8, graph: false }],
   ] as const)('%s', async (_, options) => {
     using shared = await loadModel(path, { backend, ...options });
     const alone = [];
@@ -314,6 +314,7 @@ describe('calls at the same time', () => {
   });
 
   test('a waiting call can be aborted', async () => {
+    using model = await loadModel(path, { backend, blockSize: 96 }); // the context
     const holder = model.generate('the cat', greedy)[Symbol.asyncIterator]();
     await holder.next();
     const abort = new AbortController();
@@ -322,7 +323,7 @@ describe('calls at the same time', () => {
     abort.abort();
     expect((await waiting).reason).toBe('abort');
     await holder.return?.();
-    expect(model.freeBlocks).toBe(1);
+    expect(model.freeBlocks).toBe(model.stats().blocks);
   });
 
   test('disposing ends running and waiting calls', async () => {

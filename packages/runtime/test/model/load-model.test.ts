@@ -157,9 +157,6 @@ describe('refusals', () => {
     await expect(refusal(path, { backend: plain, graph: true })).rejects.toMatchObject({
       code: 'UNSUPPORTED',
     });
-    await expect(refusal(path, { backend: plain, cache: 'paged' })).rejects.toMatchObject({
-      code: 'UNSUPPORTED',
-    });
   });
 
   test('memory', async () => {

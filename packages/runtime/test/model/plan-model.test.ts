@@ -48,7 +48,7 @@ test('sequences of a paged cache share its room: one takes more than its part', 
   const path = await writeTinyModel();
   const driver = referenceDriver();
   const limited = (free: number) => defineBackend({ ...driver, freeMemory: () => free });
-  const options = { cache: 'paged', blockSize: 4, sequences: 4, prefillChunk: 8 } as const;
+  const options = { blockSize: 4, sequences: 4, prefillChunk: 8 } as const;
   const roomWith = async (free: number): Promise<number> => {
     using backend = limited(free);
     const plan = await planModel(path, { ...options, backend }).catch(() => undefined);

@@ -40,7 +40,7 @@ test('the device fails during a plan: DEVICE_FAILED; the other backend frees eve
   expect((await model.generate('the cat', greedy).result).tokens).toHaveLength(greedy.maxTokens);
   driver.break();
   await expect(model.generate('the cat', greedy).result).rejects.toMatchObject({ code: 'DEVICE_FAILED' });
-  expect(model.freeBlocks).toBe(1);
+  expect(model.freeBlocks).toBe(model.stats().blocks);
   model.dispose();
   expect(other.live()).toEqual({ buffers: 0, weights: 0 });
   using again = await loadModel(path, { backend: other.backend });

@@ -61,7 +61,7 @@ describe('two backends of plain TypeScript', () => {
   test.each<[string, LoadOptions]>([
     ['captured steps', {}],
     ['recorded steps', { graph: false }],
-    ['a paged cache and prompts in chunks', { cache: 'paged', blockSize: 4, prefillChunk: 2 }],
+    ['a paged cache and prompts in chunks', { blockSize: 4, prefillChunk: 2 }],
     ['a requested split', { split: '0,1' }],
   ])('equal one backend bit for bit, with %s', async (_, options) => {
     const split = await answersOf(path, { backend: two, ...options });
@@ -247,7 +247,7 @@ describe('a device that fails', () => {
     expect(await errorOf(tokensOf(model, 'the cat', greedy))).toMatch(
       /^DEVICE_FAILED: .*'failing'.*the device has gone/s,
     );
-    expect(model.freeBlocks).toBe(1); // the sequence is free
+    expect(model.freeBlocks).toBe(model.stats().blocks); // the sequence is free
     expect(await errorOf(tokensOf(model, 'the cat', greedy))).toMatch(/^DEVICE_FAILED/);
     model.dispose();
     expect(other.live()).toEqual({ buffers: 0, weights: 0 });

@@ -37,7 +37,7 @@ describe.each(hasCpu ? ['cpu'] : ['reference'])('on backend %s', (backend) => {
   let drafting: Model;
   beforeAll(async () => {
     const path = await writeScriptedModel(pieces, { controls });
-    const options = { backend, cache: 'paged', sequences: 4, blockSize: 16 } as const;
+    const options = { backend, sequences: 4, blockSize: 16 } as const;
     model = await loadModel(path, options);
     drafting = await loadModel(path, options);
   });

@@ -17,7 +17,10 @@ beforeAll(async () => {
 afterAll(() => backend.dispose());
 
 const greedy: GenerateOptions = { temperature: 0, ignoreEos: true, maxTokens: 8 };
-const load = (options: LoadOptions = {}) => loadModel(path, { backend, onNotice: () => {}, ...options });
+/** As long as the context: a call takes the room of a sequence at once. */
+const blockSize = 96;
+const load = (options: LoadOptions = {}) =>
+  loadModel(path, { backend, blockSize, onNotice: () => {}, ...options });
 
 /** A generation after its first piece; it holds its sequence until it is read further. */
 async function begun(model: Pick<Model, 'generate'>, options: GenerateOptions = greedy) {
@@ -103,7 +106,7 @@ describe('a call that waits', () => {
     expect((await behind).reason).toBe('length');
     expect(notices).toHaveLength(2);
 
-    const silent = await loadModel(path, { backend });
+    const silent = await loadModel(path, { backend, blockSize });
     const { warnings } = await warningsOf(async () => {
       const held = await begun(silent);
       const pending = silent.logits([1, 5]);

@@ -167,17 +167,13 @@ describe('the default context', () => {
     expect(reasonOf(least)).toMatch(/: all that fits in memory; /);
   });
 
-  test('each sequence has its part of the memory, or one may take all of it', () => {
-    const own = planOn(8 * GB, {}, { sequences: 8 });
-    const shared = planOn(8 * GB, {}, { sequences: 8, shared: true });
-    expect(own.room).toBe(8 * own.context);
+  test('sequences share the room of the cache: one may take all of it', () => {
+    const shared = planOn(8 * GB, {}, { sequences: 8 });
     expect(shared.context).toBe(shared.room);
-    expect(shared.room - own.room).toBeLessThan(8);
-    expect(reasonOf(own)).not.toMatch(/together/);
     expect(reasonOf(shared)).toMatch(new RegExp(`; ${shared.room} tokens for all sequences together$`));
-    const ample = planOn(100 * GB, {}, { sequences: 8, shared: true });
+    const ample = planOn(100 * GB, {}, { sequences: 8 });
     expect(ample).toMatchObject({ context: 131072, room: 8 * 131072 });
-    const asked = planOn(8 * GB, {}, { sequences: 8, shared: true, context: 1000 });
+    const asked = planOn(8 * GB, {}, { sequences: 8, context: 1000 });
     expect(asked).toMatchObject({ context: 1000, room: 8000 });
   });
 

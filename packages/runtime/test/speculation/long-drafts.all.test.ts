@@ -122,7 +122,7 @@ describe('a backend with few exactRows', () => {
     const second = await session.generate(prompt, { ...greedy, maxTokens: 9 }).result;
     const want = await model.generate(prompt, { ...greedy, maxTokens: 9 }).result;
     expect(second.tokens).toEqual(want.tokens);
-    expect(draft.freeBlocks).toBe(1);
+    expect(draft.freeBlocks).toBe(draft.stats().blocks);
     backend.dispose();
   });
 

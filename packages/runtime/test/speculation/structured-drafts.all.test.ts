@@ -10,7 +10,6 @@ beforeAll(async () => {
   const load = async (options: Parameters<typeof writeTinyModel>[0]) =>
     loadModel(await writeTinyModel(options), {
       backend: 'reference',
-      cache: 'paged',
       blockSize: 8,
       sequences: 4,
     });

@@ -16,7 +16,7 @@ const person = {
 describe.each(hasCpu ? ['cpu'] : ['reference'])('on backend %s', (backend) => {
   let model: Model;
   beforeAll(async () => {
-    model = await loadModel(demo, { backend, context: 256, cache: 'paged', sequences: 4 });
+    model = await loadModel(demo, { backend, context: 256, sequences: 4 });
   });
   afterAll(() => model.dispose());
 
@@ -79,7 +79,7 @@ describe.each(hasCpu ? ['cpu'] : ['reference'])('on backend %s', (backend) => {
   });
 
   test('an abort while the vocabulary is prepared ends that call alone; disposing, all', async () => {
-    const own = await loadModel(demo, { backend, context: 64, cache: 'paged', sequences: 2 });
+    const own = await loadModel(demo, { backend, context: 64, sequences: 2 });
     const leaves = new AbortController();
     const options = { maxTokens: 30, temperature: 0, choices: ['red', 'green'] };
     const left = own.generate('The', { ...options, signal: leaves.signal }).result;
