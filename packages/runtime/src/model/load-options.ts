@@ -291,21 +291,21 @@ export type ResolvedLoadOptions = WithDefaults<LoadOptions, typeof loadSchema>;
 /** @throws RuntimeError BAD_OPTION */
 export function resolveLoadOptions(what: string, options: LoadOptions): ResolvedLoadOptions {
   checkOptions(what, options, loadSchema, badOption);
-  needCopyOptions(what, options);
+  needOffloadOptions(what, options);
   return withDefaults(options, loadSchema);
 }
 
-/** Whether copies of blocks are kept. */
-export const keepsCopies = ({ cacheDir, cacheMemory }: LoadOptions): boolean =>
+/** Whether blocks are offloaded. */
+export const offloads = ({ cacheDir, cacheMemory }: LoadOptions): boolean =>
   cacheDir !== undefined || cacheMemory !== undefined;
 
-/** Copies are of blocks that calls share. */
-function needCopyOptions(what: string, options: LoadOptions): void {
+/** Offloaded blocks are of prefixes that calls share. */
+function needOffloadOptions(what: string, options: LoadOptions): void {
   const { batchInvariant, cacheDir, cacheDirBytes } = options;
   if (cacheDirBytes !== undefined && cacheDir === undefined)
     throw badOption(`[${what}] cacheDirBytes bounds the folder cacheDir, which is missing`, 'cacheDirBytes');
   const name = cacheDir === undefined ? 'cacheMemory' : 'cacheDir';
-  if (!keepsCopies(options)) return;
+  if (!offloads(options)) return;
   if (batchInvariant)
     throw badOption(
       `[${what}] ${name} and batchInvariant exclude each other: with batchInvariant no call reuses computed tokens`,
