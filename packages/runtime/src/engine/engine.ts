@@ -15,8 +15,8 @@ import type { StepRows } from './step-rows.js';
 import type { TokenChoice } from './token-choice.js';
 
 export interface EngineOptions extends ForwardStepsOptions {
-  /** A text does not depend on other calls: see `LoadOptions.batchInvariant`. */
-  readonly batchInvariant?: boolean | undefined;
+  /** A text does not depend on other calls: see `LoadOptions.deterministic`. */
+  readonly deterministic?: boolean | undefined;
   /** Most calls that wait for room in the cache; default: no limit. */
   readonly maxQueue?: number | undefined;
   /** Where blocks are offloaded. Default: nowhere. */
@@ -82,7 +82,7 @@ export class Engine {
   private readonly counts = { prefixQueries: 0, prefixHits: 0, promptTokens: 0 };
 
   constructor(private readonly options: EngineOptions) {
-    const { cache, prefillChunk, batchInvariant = false, onNotice, offload } = options;
+    const { cache, prefillChunk, deterministic = false, onNotice, offload } = options;
     this.steps = new ForwardSteps(options);
     const turns: DeviceTurns = {
       beside: (work) => this.scheduler.beside(work),
@@ -94,9 +94,9 @@ export class Engine {
     this.scheduler = new Scheduler({
       steps: this.steps,
       blockManager: this.blockManager,
-      sequences: batchInvariant ? Math.min(rows, this.exactRows) : rows,
+      sequences: deterministic ? Math.min(rows, this.exactRows) : rows,
       prefillChunk,
-      alone: batchInvariant,
+      alone: deterministic,
       plansInFlight: this.plansInFlight,
       maxQueue,
       onNotice,
@@ -126,8 +126,8 @@ export class Engine {
 
   /** A place in the queue for a call. It takes blocks when its first tokens are computed. */
   lease(options: LeaseOptions = {}): Lease {
-    const { batchInvariant = false } = this.options;
-    return this.blockManager.lease(batchInvariant ? { ...options, reuse: false } : options);
+    const { deterministic = false } = this.options;
+    return this.blockManager.lease(deterministic ? { ...options, reuse: false } : options);
   }
 
   /** Ends a lease. Releasing twice is harmless. */
@@ -169,7 +169,7 @@ export class Engine {
 
   /** Number of calls whose steps are shared: 1 where a text must not depend on others. */
   get sharing(): number {
-    return this.options.batchInvariant ? 1 : this.blockManager.holders.size;
+    return this.options.deterministic ? 1 : this.blockManager.holders.size;
   }
 
   /**

@@ -87,8 +87,8 @@ async function loadOnto(
       ...(mmap !== undefined && { mmap }),
       ...(onProgress && { onProgress }),
     });
-    const { batchInvariant, maxQueue, graph } = options;
-    const limits = { prefillChunk, batchInvariant, maxQueue, offload, onNotice };
+    const { deterministic, maxQueue, graph } = options;
+    const limits = { prefillChunk, deterministic, maxQueue, offload, onNotice };
     engine = new Engine({ model: weights, cache, capture: graph !== false, ...limits });
     const adapters = new Adapters(file, engine, options.cacheDir !== undefined);
     for (const [name, path] of Object.entries(options.adapters ?? {}))
