@@ -41,9 +41,12 @@ async function runCase({ name, seconds, act }, context) {
 
 /** Without the registry each install would fail, after minutes of retries. */
 async function main(chosen) {
-  if (await registryAnswers()) await install(chosen);
-  else for (const { name } of chosen) skip({ project: name }, `${upstream} does not answer npm`);
-  if (!process.env.QUERN_KEEP) rmSync(work, { recursive: true, force: true });
+  try {
+    if (await registryAnswers()) await install(chosen);
+    else for (const { name } of chosen) skip({ project: name }, `${upstream} does not answer npm`);
+  } finally {
+    if (!process.env.QUERN_KEEP) rmSync(work, { recursive: true, force: true });
+  }
 }
 
 async function install(chosen) {

@@ -111,5 +111,5 @@ export const bundlerCases = [
   bundlerCase('esbuild-cjs', 2, 'esbuild, CommonJS', (origin) => esbuild('cjs', origin)),
   bundlerCase('vite', 3, 'Vite, `build.ssr`', vite),
   bundlerCase('webpack', 5, 'webpack 5, ESM', webpack),
-  bundlerCase('next', 21, 'Next, `next build` and `next start`', next),
+  bundlerCase('next', 20, 'Next, `next build` and `next start`', next),
 ];

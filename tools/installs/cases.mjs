@@ -1,5 +1,5 @@
-// Every case of tools/installs.mjs: `{ name, seconds, always, act }`. `seconds`: of a processor, where it runs alone, with what it fetches;
-// `always`: part of each slice; `act(context)` keeps the rows.
+// Every case of tools/installs.mjs: `{ name, seconds, runtimes, always, act }`. `seconds`: of a processor, where it runs alone; `runtimes`: it
+// fetches them, which `seconds` leaves out; `always`: part of each slice; `act(context)` keeps the rows.
 import { aloneCases } from './alone.mjs';
 import { bundlerCases } from './bundlers.mjs';
 import { doctorCases } from './doctor.mjs';

@@ -89,5 +89,5 @@ async function checkOldProcessor({ origin }) {
 
 export const doctorCases = [
   { name: 'doctor/old-processor', seconds: 11, always: true, act: checkOldProcessor },
-  { name: 'doctor/binaries', seconds: 6, act: checkBinaries },
+  { name: 'doctor/binaries', seconds: 5, act: checkBinaries },
 ];

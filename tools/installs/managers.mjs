@@ -36,8 +36,9 @@ async function useManager(key, { origin }) {
     await useInstalled(manager, folder, runtime, texts);
 }
 
-export const managerCases = Object.entries(packageManagers).map(([key, { seconds }]) => ({
+export const managerCases = Object.entries(packageManagers).map(([key, { seconds, onlyHere }]) => ({
   name: `managers/${key}`,
   seconds,
+  runtimes: !onlyHere,
   act: (context) => useManager(key, context),
 }));

@@ -53,19 +53,19 @@ async function deno(cwd, origin) {
 /**
  * `install(folder, origin)`. `command()`: what stands before the path of a program instead of a runtime, for those with a way of their own to
  * find packages. `also`: packages that the project must name itself. `onlyHere`: used from this Node alone, not from each runtime.
- * `seconds`: of a processor, with the programs.
+ * `seconds`: of a processor, with the programs, without the fetch of the runtimes.
  */
 export const packageManagers = {
-  npm: { name: 'npm', install: npmInstall, seconds: 21 },
-  pnpm: { name: 'pnpm', install: pnpm(''), seconds: 22 },
+  npm: { name: 'npm', install: npmInstall, seconds: 7 },
+  pnpm: { name: 'pnpm', install: pnpm(''), seconds: 7 },
   'pnpm-without-peers': {
     name: 'pnpm, `autoInstallPeers: false`',
     install: pnpm('autoInstallPeers: false\n'),
     onlyHere: true,
-    seconds: 3,
+    seconds: 2,
   },
-  'yarn-1': { name: 'Yarn 1', install: yarn1, seconds: 25 },
-  'yarn-4': { name: 'Yarn 4, node_modules', install: yarn4('node-modules'), seconds: 25 },
+  'yarn-1': { name: 'Yarn 1', install: yarn1, seconds: 8 },
+  'yarn-4': { name: 'Yarn 4, node_modules', install: yarn4('node-modules'), seconds: 8 },
   'yarn-4-pnp': {
     name: 'Yarn 4, Plug’n’Play',
     install: yarn4('pnp'),
@@ -74,6 +74,6 @@ export const packageManagers = {
     onlyHere: true,
     seconds: 5,
   },
-  bun: { name: 'Bun', install: bun, seconds: 24 },
-  deno: { name: 'Deno', install: deno, seconds: 24 },
+  bun: { name: 'Bun', install: bun, seconds: 6 },
+  deno: { name: 'Deno', install: deno, seconds: 6 },
 };

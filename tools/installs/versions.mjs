@@ -155,4 +155,4 @@ async function checkVersions(context) {
   }
 }
 
-export const versionCases = [{ name: 'versions', seconds: 9, act: checkVersions }];
+export const versionCases = [{ name: 'versions', seconds: 8, act: checkVersions }];

@@ -57,6 +57,6 @@ const wholeCase = (name, seconds, project, act) => ({
 });
 
 export const wholeCases = [
-  wholeCase('webpack', 7, 'webpack 5, nothing external but the addon', webpack),
+  wholeCase('webpack', 5, 'webpack 5, nothing external but the addon', webpack),
   wholeCase('traced', 2, 'files traced by @vercel/nft', traced),
 ];

@@ -32,6 +32,14 @@ test('the longest cases go first; a slice keeps the order of the list', () => {
   assert.deepEqual(names, ['152', '43']);
 });
 
+test('runtimes are fetched in few slices: a fetch counts once in each', () => {
+  const all = [20, 9, 8, 7].map((seconds) => ({ seconds, runtimes: seconds < 20 }));
+  const [first, second] = slicesOf(all, 2);
+  assert.deepEqual([first.length, second.length], [1, 3]);
+  assert.deepEqual([secondsOf(first), secondsOf(second)], [20, 39]);
+  assert.equal(slices.filter((slice) => slice.some(({ runtimes }) => runtimes)).length < sliceCount, true);
+});
+
 test('cases by name or by part; other names and numbers are refused', () => {
   assert.deepEqual(
     casesOf(['electron/refusal', 'doctor']).map(({ name }) => name),
