@@ -23,7 +23,7 @@ export function add(found, { counts, failures, flaky, times }) {
 }
 
 /** Seconds of processor time of all commands that have ended (proc(5), cutime and cstime); 0 where there is no /proc. */
-function processorSeconds() {
+export function processorSeconds() {
   if (process.platform !== 'linux') return 0;
   const fields = readFileSync('/proc/self/stat', 'utf8').split(') ')[1].split(' ');
   return (Number(fields[13]) + Number(fields[14])) / 100;

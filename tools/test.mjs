@@ -4,6 +4,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { sliceCount } from './installs/slices.mjs';
 import { jest, printSlowest } from './jest.mjs';
 import { add, leave, nothing, startSide, timed } from './lanes.mjs';
 import { build, nx, prepare, root, run as start } from './setup.mjs';
@@ -34,22 +35,23 @@ function tests() {
 }
 
 /** Runs a program of tools/ that prints what failed, then a line of counts. */
-function once(path) {
-  const { stdout, stderr, status } = run(process.execPath, [path], { mayFail: true, quiet: true });
+function once(path, args) {
+  const { stdout, stderr, status } = run(process.execPath, [path, ...args], { mayFail: true, quiet: true });
   const output = `${stdout}${stderr}`.trim();
   console.log(`   ${output.replaceAll('\n', '\n   ')}`);
-  const [, passed = 0, failed = 1] = /(\d+) passed, (\d+) failed$/.exec(String(stdout).trim()) ?? [];
+  const line = /(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/.exec(String(stdout).trim()) ?? [];
+  const [, passed = 0, failed = 1, skipped = 0] = line;
   const failures = Math.max(Number(failed), status === 0 ? 0 : 1);
   return {
-    counts: { passed: Number(passed), failed: failures },
-    message: `${path} ended with ${status}\n${output}`,
+    counts: { passed: Number(passed), failed: failures, skipped: Number(skipped) },
+    message: `${[path, ...args].join(' ')} ended with ${status}\n${output}`,
   };
 }
 
 /** A program that fails runs once more. */
-function program(path) {
-  const first = once(path);
-  const last = first.counts.failed > 0 ? once(path) : first;
+function program(path, ...args) {
+  const first = once(path, args);
+  const last = first.counts.failed > 0 ? once(path, args) : first;
   if (last.counts.failed > 0) found.failures.push(last.message);
   else if (last !== first) found.flaky.push(first.message);
   count(last.counts);
@@ -88,11 +90,21 @@ function apiReports() {
   node('tools/check-semver.mjs');
 }
 
-/** Tests of the tools for releases: node:test counts them in its last lines. */
+/** A slice of `npm run installs`, whose cases need Linux on x64: package managers and runtimes are fetched for it. */
+function installs() {
+  if (process.platform === 'linux' && process.arch === 'x64')
+    program('tools/installs.mjs', '--slice', process.env.QUERN_INSTALLS_SLICE);
+  else console.log('   skipped: it needs Linux on x64');
+}
+
+/** Tests of tools: node:test counts them in its last lines. */
 function toolTests() {
-  const folder = 'tools/release/test/';
-  const files = readdirSync(join(root, folder)).filter((file) => file.endsWith('.test.mjs'));
-  const args = ['--test', '--test-reporter=tap', ...files.map((file) => `${folder}${file}`)];
+  const files = ['tools/release/test', 'tools/installs/test'].flatMap((folder) =>
+    readdirSync(join(root, folder))
+      .filter((file) => file.endsWith('.test.mjs'))
+      .map((file) => `${folder}/${file}`),
+  );
+  const args = ['--test', '--test-reporter=tap', ...files];
   const { stdout } = run(process.execPath, args, { quiet: true });
   count({ passed: Number(/# pass (\d+)/.exec(stdout)[1]) });
 }
@@ -108,6 +120,7 @@ const sideParts = [
   ['types', () => node('node_modules/typescript-7/bin/tsc', '-p', 'tsconfig.json')],
   ['examples', () => program('tools/examples.mjs')],
   ['packed packages', () => program('tools/packed/test.mjs'), true],
+  ['ways to install', installs, true],
 ];
 const mainParts = [
   ['native symbols', () => node('tools/check-native-symbols.mjs'), true],
@@ -134,9 +147,12 @@ function shortened(text, most = 60) {
 function setDraw() {
   process.env.QUERN_EMULATED_SEED ??= String(Date.now() % 1_000_000);
   process.env.QUERN_DRAW ??= String(Number(process.env.QUERN_EMULATED_SEED) % 2);
-  const { QUERN_EMULATED_SEED: seed, QUERN_DRAW: draw } = process.env;
+  process.env.QUERN_INSTALLS_SLICE ??= String(
+    Math.floor(Number(process.env.QUERN_EMULATED_SEED) / 2) % sliceCount,
+  );
+  const { QUERN_EMULATED_SEED: seed, QUERN_DRAW: draw, QUERN_INSTALLS_SLICE: slice } = process.env;
   console.log(
-    `order of threads on emulated GPUs: QUERN_EMULATED_SEED=${seed}; tested in full: QUERN_DRAW=${draw}`,
+    `order of threads on emulated GPUs: QUERN_EMULATED_SEED=${seed}; tested in full: QUERN_DRAW=${draw}; ways to install: QUERN_INSTALLS_SLICE=${slice}`,
   );
 }
 

@@ -3,24 +3,19 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { limits, measure, sizeFaults } from '../packed/size.mjs';
 import { root } from '../setup.mjs';
+import { packageManagers } from './package-managers.mjs';
 import { attempt, expectText } from './table.mjs';
-import { anyVersion, project, run, work } from './work.mjs';
+import { anyVersion, installed, npmInstall, project, run, story, work } from './work.mjs';
 
 const part = 'Packages by themselves, installed by npm';
-const quiet = ['--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'];
-
-/** Installs with npm; returns the folder. */
-async function installed(name, dependencies, origin) {
-  const folder = project(name, { dependencies });
-  await run('npm', ['install', ...quiet], { cwd: folder, env: { npm_config_registry: origin } });
-  return folder;
-}
 
 const node = async (cwd, args) => (await run(process.execPath, args, { cwd })).stdout;
 
 /** A package alone, by both module systems: the same exports, and at least one. */
 async function useAlone(name, origin) {
-  const folder = await installed(`alone/${name.replace('/', '-')}`, anyVersion(name), origin);
+  const folder = await installed(`alone/${name.replace('/', '-')}`, origin, {
+    dependencies: anyVersion(name),
+  });
   const keys = (loaded) =>
     `console.log(Object.keys(${loaded}).filter((key) => key !== 'default').sort().join())`;
   const esm = await node(folder, ['--input-type=module', '-e', keys(`await import('${name}')`)]);
@@ -30,7 +25,9 @@ async function useAlone(name, origin) {
 }
 
 async function useConformance(origin) {
-  const folder = await installed('core-conformance', anyVersion('@quern/core', '@quern/conformance'), origin);
+  const folder = await installed('core-conformance', origin, {
+    dependencies: anyVersion('@quern/core', '@quern/conformance'),
+  });
   const program = `import { contractVersion } from '@quern/core';
     import { knownCodecs } from '@quern/conformance';
     console.log(contractVersion > 0 && knownCodecs.length > 0);`;
@@ -41,7 +38,7 @@ async function useConformance(origin) {
 
 /** Bytes and files, for the table. @throws Error above the limits */
 async function measureQuern(origin) {
-  const found = measure(await installed('quern-alone', anyVersion('quern'), origin));
+  const found = measure(await installed('quern-alone', origin, { dependencies: anyVersion('quern') }));
   const faults = sizeFaults(found);
   if (faults.length > 0) throw new Error(faults.join('; '));
   const entries = Object.values(found.packages);
@@ -53,11 +50,19 @@ async function measureQuern(origin) {
 
 async function useGlobally(origin) {
   const prefix = join(work, 'global');
-  await run('npm', ['install', '--global', '--prefix', prefix, ...quiet, 'quern'], {
-    env: { npm_config_registry: origin },
-  });
-  const words = ['run', 'demo', '--raw', '-p', 'Once upon a time', '-n', '4', '--temperature', '0'];
-  expectText((await run(join(prefix, 'bin/quern'), words)).stdout, /^Once upon a time, in the little/);
+  await npmInstall(work, origin, ['--global', '--prefix', prefix, 'quern']);
+  const words = ['run', 'demo', '--raw', '-p', 'Once upon a time', '-n', '8', '--temperature', '0'];
+  const { stdout } = await run(join(prefix, 'bin/quern'), words);
+  expectText(stdout.replace('Once upon a time', ''), story);
+}
+
+/** pnpm's folder of links has no package that package.json does not name: the command finds its backend all the same. */
+async function useByPnpm(origin) {
+  const folder = project('quern-pnpm', { dependencies: anyVersion('quern') });
+  await packageManagers.pnpm.install(folder, origin);
+  const words = ['run', 'demo', '-p', 'Once', '-n', '2', '--json'];
+  const { stdout } = await run(join(folder, 'node_modules/.bin/quern'), words, { cwd: folder });
+  expectText(stdout, /"backend":"cpu"/);
 }
 
 /** tools/packed/cases/mill: a backend of another name, from its own tarball. */
@@ -69,7 +74,7 @@ async function useThirdParty(origin) {
     ...anyVersion('@quern/runtime', '@quern/demo-model'),
     'quern-backend-mill': tarball,
   };
-  const folder = await installed('third-party', dependencies, origin);
+  const folder = await installed('third-party', origin, { dependencies });
   const program = `import { loadModel } from '@quern/runtime';
     const model = await loadModel('demo');
     const { reason } = await model.generate('Once', { maxTokens: 2 }).result;
@@ -78,16 +83,41 @@ async function useThirdParty(origin) {
   expectText(await node(folder, ['--input-type=module', '-e', program]), /^mill length$/m);
 }
 
-export async function checkAlone({ origin, tarballs }) {
-  await attempt({ part, project: 'runtime, another author’s backend, demo model' }, () =>
-    useThirdParty(origin),
-  );
-  await attempt({ part, project: '`npm install --global quern`' }, () => useGlobally(origin));
-  await attempt({ part, project: '`npm install quern`: bytes and files' }, () => measureQuern(origin));
-  await attempt({ part, project: 'core and conformance kit' }, () => useConformance(origin));
+const row = (project, act) => (context) => attempt({ part, project }, () => act(context));
+
+async function useEachAlone({ origin, tarballs }) {
   for (const name of librariesOf(tarballs))
     await attempt({ part, project: name }, () => useAlone(name, origin));
 }
+
+export const aloneCases = [
+  {
+    name: 'alone/third-party',
+    seconds: 2,
+    act: row('runtime, another author’s backend, demo model', ({ origin }) => useThirdParty(origin)),
+  },
+  {
+    name: 'alone/global',
+    seconds: 2,
+    act: row('`npm install --global quern`', ({ origin }) => useGlobally(origin)),
+  },
+  {
+    name: 'alone/pnpm',
+    seconds: 2,
+    act: row('`pnpm install` of quern', ({ origin }) => useByPnpm(origin)),
+  },
+  {
+    name: 'alone/bytes',
+    seconds: 2,
+    act: row('`npm install quern`: bytes and files', ({ origin }) => measureQuern(origin)),
+  },
+  {
+    name: 'alone/conformance',
+    seconds: 1,
+    act: row('core and conformance kit', ({ origin }) => useConformance(origin)),
+  },
+  { name: 'alone/each', seconds: 14, act: useEachAlone },
+];
 
 /** The names of packages that are imported: neither the command nor binaries of a platform. */
 export const librariesOf = (tarballs) =>

@@ -4,21 +4,16 @@ import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { attempt, expectText } from './table.mjs';
-import { anyVersion, project, run } from './work.mjs';
+import { anyVersion, installed as installedBy, run, story } from './work.mjs';
 
 const part = 'Bundles, Quern’s packages external';
 const quern = ['@quern/core', '@quern/runtime', '@quern/backend-cpu', '@quern/demo-model'];
-const quiet = ['--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'];
-const story = /^, in the little\b/m;
 
-async function installed(name, dependencies, origin, copied = []) {
-  const folder = project(`bundles/${name}`, {
+const installed = (name, dependencies, origin, copied = []) =>
+  installedBy(`bundles/${name}`, origin, {
     dependencies: { ...anyVersion(...quern), ...dependencies },
     copied,
   });
-  await run('npm', ['install', ...quiet], { cwd: folder, env: { npm_config_registry: origin } });
-  return folder;
-}
 
 const bin = (folder, name) => join(folder, 'node_modules/.bin', name);
 
@@ -73,7 +68,7 @@ const nextFiles = {
     export const dynamic = 'force-dynamic';
     export async function GET() {
       const model = await loadModel('demo', { backend: 'cpu' });
-      const { text } = await model.generate('Once upon a time', { maxTokens: 4, temperature: 0 }).result;
+      const { text } = await model.generate('Once upon a time', { maxTokens: 8, temperature: 0 }).result;
       model.dispose();
       return new Response(text);
     }`,
@@ -105,10 +100,16 @@ async function next(origin) {
   expectText(await askNext(folder), story);
 }
 
-export async function checkBundlers({ origin }) {
-  await attempt({ part, project: 'esbuild, ESM' }, () => esbuild('esm', origin));
-  await attempt({ part, project: 'esbuild, CommonJS' }, () => esbuild('cjs', origin));
-  await attempt({ part, project: 'Vite, `build.ssr`' }, () => vite(origin));
-  await attempt({ part, project: 'webpack 5, ESM' }, () => webpack(origin));
-  await attempt({ part, project: 'Next, `next build` and `next start`' }, () => next(origin));
-}
+const bundlerCase = (name, seconds, project, act) => ({
+  name: `bundlers/${name}`,
+  seconds,
+  act: ({ origin }) => attempt({ part, project }, () => act(origin)),
+});
+
+export const bundlerCases = [
+  bundlerCase('esbuild-esm', 2, 'esbuild, ESM', (origin) => esbuild('esm', origin)),
+  bundlerCase('esbuild-cjs', 2, 'esbuild, CommonJS', (origin) => esbuild('cjs', origin)),
+  bundlerCase('vite', 3, 'Vite, `build.ssr`', vite),
+  bundlerCase('webpack', 5, 'webpack 5, ESM', webpack),
+  bundlerCase('next', 20, 'Next, `next build` and `next start`', next),
+];

@@ -1,31 +1,44 @@
 // The runtime with a backend and a model, installed by each package manager and used from each runtime.
-import { attempt } from './table.mjs';
-import { anyVersion, project, run } from './work.mjs';
+import { packageManagers } from './package-managers.mjs';
+import { attempt, expectText } from './table.mjs';
+import { runtimes, withVersion } from './tools.mjs';
+import { anyVersion, project, run, story } from './work.mjs';
 
-const packages = ['@quern/core', '@quern/runtime', '@quern/backend-cpu', '@quern/demo-model'];
+const packages = ['@quern/runtime', '@quern/backend-cpu', '@quern/demo-model'];
 const programs = { ESM: 'story.mjs', CommonJS: 'story.cjs', 'a worker thread': 'worker.mjs' };
-const story = /^, in the little\b/m;
 const part = 'Runtime, CPU backend and demo model';
 
-/** Every program on one runtime. */
-function useInstalled({ name, program }, folder, { name: runtime, command }) {
-  return attempt({ part, project: Object.keys(programs).join(', '), manager: name, runtime }, async () => {
-    const [binary, ...args] = program ?? command;
+/** Every program on one runtime. `texts`: what programs have printed so far; all print the same. */
+function useInstalled({ name, command }, folder, runtime, texts) {
+  const first = { part, project: Object.keys(programs).join(', '), manager: name, runtime: runtime.name };
+  return attempt(first, async (row) => {
+    const [program, ...args] = await runtime.command();
+    row.runtime = await withVersion(runtime.name, program);
+    const [binary, ...flags] = (await command?.()) ?? [program, ...args];
     for (const [kind, file] of Object.entries(programs)) {
-      const { stdout } = await run(binary, [...args, file], { cwd: folder });
-      if (!story.test(stdout)) throw new Error(`${kind}: printed ${JSON.stringify(stdout.slice(0, 200))}`);
+      const { stdout } = await run(binary, [...flags, file], { cwd: folder });
+      expectText(stdout, story);
+      if (texts.add(stdout).size > 1) throw new Error(`${kind}: texts differ: ${[...texts].join(' | ')}`);
     }
   });
 }
 
-export async function checkManagers({ managers, runtimes }) {
-  for (const manager of managers) {
-    const name = `story-${manager.name.replace(/\W+/g, '-').toLowerCase()}`;
-    const copied = Object.values(programs);
-    const folder = project(name, { dependencies: anyVersion(...packages), copied });
-    const row = { part, project: 'install', manager: manager.name };
-    if (!(await attempt(row, async () => void (await manager.install(folder))))) continue;
-    const used = manager.program ? [{ name: `Node ${process.versions.node}`, command: [] }] : runtimes;
-    for (const runtime of used) await useInstalled(manager, folder, runtime);
-  }
+const thisNode = { name: 'Node', command: async () => [process.execPath] };
+
+async function useManager(key, { origin }) {
+  const manager = packageManagers[key];
+  const dependencies = anyVersion(...packages, ...(manager.also ?? []));
+  const folder = project(`story-${key}`, { dependencies, copied: Object.values(programs) });
+  const row = { part, project: 'install', manager: manager.name };
+  if (!(await attempt(row, async () => void (await manager.install(folder, origin))))) return;
+  const texts = new Set();
+  for (const runtime of manager.onlyHere ? [thisNode] : runtimes)
+    await useInstalled(manager, folder, runtime, texts);
 }
+
+export const managerCases = Object.entries(packageManagers).map(([key, { seconds, onlyHere }]) => ({
+  name: `managers/${key}`,
+  seconds,
+  runtimes: !onlyHere,
+  act: (context) => useManager(key, context),
+}));

@@ -2,7 +2,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
+import { processorSeconds } from '../lanes.mjs';
 import { root } from '../setup.mjs';
+import { Absent, registryAnswers } from './network.mjs';
 
 export const rows = [];
 
@@ -19,25 +21,44 @@ function reasonOf(error) {
   );
 }
 
+const marks = { passed: '✓', failed: '✗', skipped: '-' };
+
+/** Keeps the row of an act that has ended, and prints it. `start`: milliseconds; `used`: seconds of a processor before it. */
+function keep(row, state, result, { start, used }) {
+  rows.push({ ...row, result, state });
+  const what = [row.part, row.project, row.manager, row.runtime].filter(Boolean).join(' · ');
+  const [seconds, ofProcessor] = [(Date.now() - start) / 1000, processorSeconds() - used];
+  const times = `${seconds.toFixed(1)} s, ${ofProcessor.toFixed(1)} s of a processor`;
+  console.log(`${marks[state]} ${what}: ${result} (${times})`);
+}
+
 /**
- * Runs an act and keeps its row. The act returns words for the table, or nothing. A thrown error is the reason of a failure.
- * @param row `part`: the table; `project`, `manager`, `runtime`: its first columns, as far as the part has them
+ * Runs an act and keeps its row. The act returns words for the table, or nothing. A thrown error is the reason of a failure; where npm's
+ * registry does not answer, or a tool was not fetched, the act is skipped.
+ * @param row `part`: the table; `project`, `manager`, `runtime`: its first columns, as far as the part has them; the act may change them
  */
 export async function attempt(row, act) {
-  const start = Date.now();
-  const end = (result, failed) => {
-    rows.push({ ...row, result, failed });
-    const what = [row.part, row.project, row.manager, row.runtime].filter(Boolean).join(' · ');
-    console.log(`${failed ? '✗' : '✓'} ${what}: ${result} (${((Date.now() - start) / 1000).toFixed(1)} s)`);
-  };
+  const before = { start: Date.now(), used: processorSeconds() };
   try {
-    end((await act()) ?? 'pass', false);
+    keep(row, 'passed', (await act(row)) ?? 'pass', before);
     return true;
   } catch (error) {
-    end(reasonOf(error), true);
+    const isAbsent = error instanceof Absent || !(await registryAnswers());
+    keep(row, isAbsent ? 'skipped' : 'failed', reasonOf(error), before);
     return false;
   }
 }
+
+/** Keeps a row of a case that does not run. */
+export function skip(row, reason) {
+  keep(row, 'skipped', reason, { start: Date.now(), used: processorSeconds() });
+}
+
+/** How many rows passed, failed and were skipped. */
+export const counts = () =>
+  Object.fromEntries(
+    Object.keys(marks).map((state) => [state, rows.filter((row) => row.state === state).length]),
+  );
 
 /** @throws Error where the output is another one */
 export function expectText(text, pattern) {

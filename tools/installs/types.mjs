@@ -1,15 +1,15 @@
-// The declarations as applications compile them, and what publint and @arethetypeswrong/cli say of each package.
+// The declarations as applications compile them, and what @arethetypeswrong/cli says of each package. (publint runs with every run of
+// tools/packed/test.mjs.)
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { publintFaults } from '../packed/types.mjs';
 import { librariesOf } from './alone.mjs';
 import { attempt } from './table.mjs';
-import { anyVersion, project, run } from './work.mjs';
+import { anyVersion, installed, once, run } from './work.mjs';
 
-const part = 'Types, and the form of packages';
-const quiet = ['--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'];
+const part = 'Types';
 const program = new URL('./files/use.mts', import.meta.url);
-const compilers = ['5.7', '6.0', '7.0'];
+/** Versions of TypeScript, and seconds of a processor. */
+const compilers = { 5.7: 14, '6.0': 14, '7.0': 5 };
 
 const strict = {
   strict: true,
@@ -25,50 +25,48 @@ const ways = {
   bundler: ['use.ts', { module: 'esnext', moduleResolution: 'bundler' }],
 };
 
-async function checkCompiler(version, names, origin) {
+async function checkCompiler(version, { origin, tarballs }) {
+  const names = librariesOf(tarballs);
   const dependencies = { ...anyVersion(...names), typescript: `~${version}`, '@types/node': '^20' };
-  const folder = project(`types-${version}`, { dependencies, manifest: { type: 'module' } });
-  for (const [file] of Object.values(ways)) copyFileSync(program, join(folder, file));
-  await run('npm', ['install', ...quiet], { cwd: folder, env: { npm_config_registry: origin } });
+  const prepared = once(async () => {
+    const folder = await installed(`types-${version}`, origin, {
+      dependencies,
+      manifest: { type: 'module' },
+    });
+    for (const [file] of Object.values(ways)) copyFileSync(program, join(folder, file));
+    return folder;
+  });
   for (const [way, [file, options]] of Object.entries(ways))
     await attempt({ part, project: `TypeScript ${version}, strict, ${way}` }, async () => {
+      const folder = await prepared();
       const flags = Object.entries({ ...strict, ...options }).flatMap(([name, value]) => [
         `--${name}`,
         String(value),
       ]);
       await run(process.execPath, ['node_modules/typescript/bin/tsc', ...flags, file], { cwd: folder });
     });
-  return folder;
 }
 
 /** @arethetypeswrong/cli, without resolution by TypeScript's node10, which knows no `exports`. */
-async function checkForm(folder, name, tarball) {
-  const attw = join(folder, 'node_modules/.bin/attw');
-  const ignored = name === '@quern/native-runtime' ? ['--exclude-entrypoints', 'cmake'] : []; // a file for CMake
-  await attempt({ part, project: `${name}: publint, @arethetypeswrong/cli` }, async () => {
-    const faults = await publintFaults(folder, name);
-    if (faults.length > 0) throw new Error(faults.join('; '));
-    await run(attw, [tarball, '--profile', 'node16', '--format', 'ascii', '--no-color', ...ignored], {
-      cwd: folder,
+async function checkForms({ origin, packs, tarballs }) {
+  const prepared = once(() =>
+    installed('form', origin, { dependencies: { '@arethetypeswrong/cli': '0.18' } }),
+  );
+  for (const name of librariesOf(tarballs))
+    await attempt({ part, project: `${name}: @arethetypeswrong/cli` }, async () => {
+      const folder = await prepared();
+      const file = tarballs.find((each) => each.startsWith(`${name.replace('@', '').replace('/', '-')}-0`));
+      const ignored = name === '@quern/native-runtime' ? ['--exclude-entrypoints', 'cmake'] : []; // a file for CMake
+      const flags = ['--profile', 'node16', '--format', 'ascii', '--no-color', ...ignored];
+      await run(join(folder, 'node_modules/.bin/attw'), [join(packs, file), ...flags], { cwd: folder });
     });
-  });
 }
 
-export async function checkTypes({ origin, packs, tarballs }) {
-  const names = librariesOf(tarballs);
-  let folder;
-  for (const version of compilers) folder = await checkCompiler(version, names, origin);
-  const env = { npm_config_registry: origin };
-  await run('npm', ['install', ...quiet, '--no-save', '@arethetypeswrong/cli@0.18', 'quern'], {
-    cwd: folder,
-    env,
-  });
-  for (const name of names) {
-    const file = tarballs.find((each) => each.startsWith(`${name.replace('@', '').replace('/', '-')}-0`));
-    await checkForm(folder, name, join(packs, file));
-  }
-  await attempt({ part, project: 'quern: publint' }, async () => {
-    const faults = await publintFaults(folder, 'quern');
-    if (faults.length > 0) throw new Error(faults.join('; '));
-  });
-}
+export const typeCases = [
+  ...Object.entries(compilers).map(([version, seconds]) => ({
+    name: `types/${version}`,
+    seconds,
+    act: (context) => checkCompiler(version, context),
+  })),
+  { name: 'types/form', seconds: 29, act: checkForms },
+];

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { serve } from '../packed/registry.mjs';
 import { root } from '../setup.mjs';
 import { attempt, expectText } from './table.mjs';
-import { project, run, work } from './work.mjs';
+import { npmInstall, project, run, work } from './work.mjs';
 
 const part = 'Versions that differ';
 
@@ -54,7 +54,6 @@ function plantAll({ packs, tarballs }, contract) {
   return folder;
 }
 
-const quiet = ['--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'];
 const program = `import { loadModel } from '@quern/runtime';
   const model = await loadModel('demo', { backend: process.argv[1] });
   const { reason } = await model.generate('Once', { maxTokens: 2 }).result;
@@ -65,8 +64,7 @@ const program = `import { loadModel } from '@quern/runtime';
 async function use(origin, name, backend, versions, flags) {
   const dependencies = { '@quern/runtime': '0.1.0', '@quern/demo-model': '0.1.0', ...versions };
   const folder = project(`versions/${name}`, { dependencies });
-  const env = { npm_config_registry: origin };
-  await run('npm', ['install', ...quiet, ...flags], { cwd: folder, env });
+  await npmInstall(folder, origin, flags);
   return (await run(process.execPath, ['--input-type=module', '-e', program, backend], { cwd: folder }))
     .stdout;
 }
@@ -144,7 +142,7 @@ function contractOf(packs) {
   return Number(/\bcontractVersion = (\d+);/.exec(text)[1]);
 }
 
-export async function checkVersions(context) {
+async function checkVersions(context) {
   const contract = contractOf(context.packs);
   const registry = await serve(plantAll(context, contract), context.upstream);
   try {
@@ -156,3 +154,5 @@ export async function checkVersions(context) {
     registry.close();
   }
 }
+
+export const versionCases = [{ name: 'versions', seconds: 8, act: checkVersions }];

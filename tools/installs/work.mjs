@@ -46,3 +46,29 @@ export function project(name, { dependencies = {}, copied = [], manifest = {} } 
 
 /** `{ name: version }` for package.json. */
 export const anyVersion = (...names) => Object.fromEntries(names.map((name) => [name, '*']));
+
+/** Installs with npm what package.json names. @param more packages that it does not name */
+export const npmInstall = (cwd, origin, more = []) =>
+  run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline', ...more], {
+    cwd,
+    env: { npm_config_registry: origin },
+  });
+
+/** `project`, installed by npm. Returns its folder. */
+export async function installed(name, origin, contents) {
+  const folder = project(name, contents);
+  await npmInstall(folder, origin);
+  return folder;
+}
+
+/** How the demo model goes on after 'Once upon a time': with 8-bit activations, and with those in float, as scalar code has them. */
+export const story = /^, in the (?:little|sleepy) village of Far\b/m;
+
+/** An act that runs at its first call; later calls have its result. */
+export function once(act) {
+  let result;
+  return () => {
+    result ??= act();
+    return result;
+  };
+}

@@ -1,5 +1,6 @@
 // Packs every package, installs them by name into folders outside the repository, like users, and uses them with plain
-// Node. Prints failures and a line of counts. Third-party dependencies come from npm's registry or cache.
+// Node. Prints failures and a line of counts. Third-party dependencies come from npm's registry or cache. Other package managers, runtimes
+// and bundlers: tools/installs.mjs.
 import { execFile } from 'node:child_process';
 import {
   cpSync,
@@ -19,11 +20,10 @@ import { buildEmulated } from '../../packages/backend-cuda/test/build-emulated.m
 import { buildEmulated as buildEmulatedMetal } from '../../packages/backend-metal/test/build-emulated.mjs';
 import { faultOfAddon } from '../gpu-addon.mjs';
 import { runGuide } from '../guide/run.mjs';
-import { packageManager, root } from '../setup.mjs';
+import { root } from '../setup.mjs';
 import { checkArchitecture } from './architecture.mjs';
 import { contentFaults, foreignSources, linkFaults, packAll } from './pack.mjs';
 import { serve } from './registry.mjs';
-import { checkSetups } from './setups.mjs';
 import { installAlone, measure, sizeFaults } from './size.mjs';
 import { compileFaults, compileWays, exportFaults, publintFaults } from './types.mjs';
 
@@ -415,26 +415,6 @@ async function checkBundles() {
     });
 }
 
-async function checkPnpm(origin) {
-  const folder = join(work, 'pnpm');
-  mkdirSync(folder);
-  writeFileSync(join(folder, 'package.json'), '{"name": "of-pnpm", "private": true}');
-  await attempt('installed by pnpm', async () => {
-    writeFileSync(join(folder, '.npmrc'), `registry=${origin}\n`);
-    await run('npx', ['--yes', packageManager, 'add', 'quern', '@quern/backend-cpu'], {
-      cwd: folder,
-      env: { HOME: process.env.HOME ?? home },
-      timeout: installTime,
-    });
-    const { stdout } = await run(
-      join(folder, 'node_modules/.bin/quern'),
-      ['run', 'demo', '-p', 'Once', '-n', '2', '--json'],
-      { cwd: folder },
-    );
-    return expectText(stdout, /"backend":"cpu"/);
-  });
-}
-
 /** A third-party native driver, docs/examples/native-backend: built by cmake-js, tested by the conformance kit. */
 async function checkNativeDriver(origin) {
   const folder = join(work, 'slate');
@@ -490,11 +470,6 @@ async function main() {
     await checkBundles();
     await checkGuide();
     await checkDiscovery(registry.origin);
-    await checkPnpm(registry.origin);
-    await checkSetups(
-      { app, work, home: process.env.HOME ?? home, run, npmInstall, origin: registry.origin },
-      { attempt, expectText, all: process.argv.includes('--setups') },
-    );
     await checkNativeDriver(registry.origin);
     await checkArchitecture({
       ...{ work, run, attempt, expectText },

@@ -82,6 +82,19 @@ describe('processors', () => {
     ]);
   });
 
+  test('one of before AVX is not one whose features are unknown', () => {
+    const oldest = cpuReport(files('oldest', { 'proc/cpuinfo': 'flags\t\t: fpu sse2 sse4_2\n' }), 'x64');
+    expect(oldest.features).toEqual([]);
+    expect(cpuFindings(oldest, 'scalar', {}, 'x64').notes).toMatchObject([
+      { what: expect.stringMatching(/^this CPU offers no avx2, fma, f16c:/) },
+    ]);
+    const unknown = cpuReport(files('unknown', {}), 'x64');
+    expect(unknown).not.toHaveProperty('features');
+    expect(cpuFindings(unknown, 'scalar', {}, 'x64').notes).toMatchObject([
+      { what: expect.stringMatching(/^this CPU offers no avx2:/) },
+    ]);
+  });
+
   test('no finding where the best set is taken, or where there is no CPU backend', () => {
     const report = cpuReport(today, 'x64');
     expect(report.features).toEqual(['avx', 'avx2', 'fma', 'f16c', 'avx512f']);

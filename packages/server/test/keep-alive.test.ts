@@ -1,40 +1,15 @@
 // While nothing is generated, clients and proxies see that the answer still comes. The work waits until the signs of
 // life are there: no test waits for a time.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import Anthropic from '@anthropic-ai/sdk';
-import {
-  type Embedder,
-  loadEmbedder,
-  loadSpeechModel,
-  type Model,
-  makeSyntheticEncoder,
-  makeSyntheticSpeechModel,
-  type SpeechModel,
-} from '@quern/runtime';
+import type { Embedder, Model, SpeechModel } from '@quern/runtime';
 import OpenAI from 'openai';
 import { type RunningServer, type ServeOptions, serve } from '../src/index.js';
+import { eachKind } from './each-kind.js';
 import { Gate, gated, readUntil } from './gated.js';
-import { loadDemo, post, until } from './serving.js';
+import { post, until } from './serving.js';
 import { tone } from './tone.js';
 
-const folder = mkdtempSync(join(tmpdir(), 'quern-keep-alive-'));
-let model: Model;
-let encoder: Embedder;
-let speech: SpeechModel;
-beforeAll(async () => {
-  const [encoderPath, speechPath] = [join(folder, 'encoder.gguf'), join(folder, 'speech.gguf')];
-  await makeSyntheticEncoder(encoderPath, { shape: 'tiny', format: 'f32', ranks: true });
-  await makeSyntheticSpeechModel(speechPath, { shape: 'whisper-test', format: 'f32' });
-  model = await loadDemo(4);
-  encoder = await loadEmbedder(encoderPath, { backend: 'cpu', onNotice: () => {} });
-  speech = await loadSpeechModel(speechPath, { backend: 'cpu', onNotice: () => {} });
-});
-afterAll(() => {
-  for (const each of [model, encoder, speech]) each.dispose();
-  rmSync(folder, { recursive: true });
-});
+const loaded = eachKind();
 
 let gate: Gate;
 let server: RunningServer | undefined;
@@ -49,9 +24,10 @@ afterEach(async () => {
 
 /** The models, whose work waits at the gate before the piece of this number. */
 async function begin(before = 0, options: Partial<ServeOptions> = {}): Promise<string> {
-  const slow = Object.assign(Object.create(model) as Model, {
-    chat: (...args: Parameters<Model['chat']>) => gated(() => model.chat(...args), gate, before),
-    generate: (...args: Parameters<Model['generate']>) => gated(() => model.generate(...args), gate, before),
+  const { demo, encoder, speech } = loaded;
+  const slow = Object.assign(Object.create(demo) as Model, {
+    chat: (...args: Parameters<Model['chat']>) => gated(() => demo.chat(...args), gate, before),
+    generate: (...args: Parameters<Model['generate']>) => gated(() => demo.generate(...args), gate, before),
   });
   const slowEncoder = Object.assign(Object.create(encoder) as Embedder, {
     embed: (...args: Parameters<Embedder['embed']>) => gate.pass().then(() => encoder.embed(...args)),
@@ -221,8 +197,8 @@ test('a client that leaves between signs of life ends the request', async () => 
     await reader.cancel();
   }
   gate.open();
-  await until(() => server!.running === 0 && model.freeBlocks === model.stats().blocks);
-  expect([server!.running, model.freeBlocks]).toEqual([0, model.stats().blocks]);
+  await until(() => server!.running === 0 && loaded.demo.freeBlocks === loaded.demo.stats().blocks);
+  expect([server!.running, loaded.demo.freeBlocks]).toEqual([0, loaded.demo.stats().blocks]);
 });
 
 describe('clients skip the signs of life', () => {

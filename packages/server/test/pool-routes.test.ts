@@ -1,42 +1,16 @@
 // Models on demand over HTTP: the test decides when a model is loaded.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import {
-  type Embedder,
-  loadEmbedder,
-  loadSpeechModel,
-  type Model,
-  makeSyntheticEncoder,
-  makeSyntheticSpeechModel,
-  RuntimeError,
-  type SpeechModel,
-} from '@quern/runtime';
+import { type Model, RuntimeError } from '@quern/runtime';
 import { Calls } from '../src/calls.js';
 import { ModelPool, type ModelSource, type RunningServer, type ServeOptions, serve } from '../src/index.js';
 import { Paths } from '../src/paths.js';
 import { IgnoredFields } from '../src/requests/ignored-fields.js';
+import { eachKind } from './each-kind.js';
 import { FakeClock } from './fake-pool.js';
 import { Gate, gated, readUntil } from './gated.js';
-import { json, loadDemo, post, until } from './serving.js';
+import { json, post, until } from './serving.js';
 import { tone } from './tone.js';
 
-const folder = mkdtempSync(join(tmpdir(), 'quern-pool-'));
-let demo: Model;
-let encoder: Embedder;
-let speech: SpeechModel;
-beforeAll(async () => {
-  const [encoderPath, speechPath] = [join(folder, 'encoder.gguf'), join(folder, 'speech.gguf')];
-  await makeSyntheticEncoder(encoderPath, { shape: 'tiny', format: 'f32', ranks: true });
-  await makeSyntheticSpeechModel(speechPath, { shape: 'whisper-test', format: 'f32' });
-  demo = await loadDemo(4);
-  encoder = await loadEmbedder(encoderPath, { backend: 'cpu', onNotice: () => {} });
-  speech = await loadSpeechModel(speechPath, { backend: 'cpu', onNotice: () => {} });
-});
-afterAll(() => {
-  for (const each of [demo, encoder, speech]) each.dispose();
-  rmSync(folder, { recursive: true });
-});
+const loaded = eachKind();
 
 let gate: Gate;
 let clock: FakeClock;
@@ -56,13 +30,13 @@ async function begin(options: Partial<ServeOptions> = {}, limits: { memoryBytes?
     },
     unload: () => {},
   });
-  const generates = { ...source('generation', () => async () => demo), facts: { context: 256 } };
+  const generates = { ...source('generation', () => async () => loaded.demo), facts: { context: 256 } };
   pool = new ModelPool({
     models: {
       first: generates,
       second: generates,
-      encoder: source('embedding', () => async () => encoder),
-      speech: source('speech', () => async () => speech),
+      encoder: source('embedding', () => async () => loaded.encoder),
+      speech: source('speech', () => async () => loaded.speech),
     },
     idleMs: 60_000,
     clock,
@@ -277,8 +251,8 @@ test('a model stays loaded until its stream has ended', async () => {
   await begin();
   gate.open();
   const answers = new Gate();
-  const generate = demo.generate.bind(demo);
-  const slow = Object.assign(Object.create(demo) as Model, {
+  const generate = loaded.demo.generate.bind(loaded.demo);
+  const slow = Object.assign(Object.create(loaded.demo) as Model, {
     generate: (...args: Parameters<Model['generate']>) => gated(() => generate(...args), answers, 1),
   });
   const first: ModelSource = { kind: 'generation', load: async () => slow, unload: () => {} };
@@ -402,7 +376,7 @@ test('loading and unloading by hand: names, keys, fixed models', async () => {
   expect((await ask('load', 'first')).status).toBe(200); // it is loaded
   expect(await json(await ask('unload', 'first'))).toEqual({ success: true });
   expect(await json(await ask('unload', 'first'))).toEqual({ success: true });
-  const fixed = await serve({ models: { demo }, port: 0 });
+  const fixed = await serve({ models: { demo: loaded.demo }, port: 0 });
   const refused = await post(`${fixed.url}/models/unload`, { model: 'demo' });
   expect([refused.status, (await json(refused)).error.code]).toEqual([400, 'pinned']);
   expect(await json(await post(`${fixed.url}/models/load`, { model: 'demo' }))).toEqual({ success: true });
@@ -428,7 +402,7 @@ test('an adapter that a load brings is a name from the start', async () => {
   gate = new Gate();
   clock = new FakeClock();
   const adapters = ['poet'];
-  const load = async () => demo;
+  const load = async () => loaded.demo;
   pool = new ModelPool({
     models: { first: { kind: 'generation', adapters, load, unload: () => {} } },
     clock,

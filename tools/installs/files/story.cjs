@@ -3,7 +3,7 @@ const { loadModel } = require('@quern/runtime');
 
 async function main() {
   const model = await loadModel('demo', { backend: 'cpu' });
-  const { text } = await model.generate('Once upon a time', { maxTokens: 4, temperature: 0 }).result;
+  const { text } = await model.generate('Once upon a time', { maxTokens: 8, temperature: 0 }).result;
   model.dispose();
   console.log(text);
 }

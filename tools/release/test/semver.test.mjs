@@ -219,9 +219,20 @@ function plantedRepository() {
   return { write, git, commit, check, remove: () => rmSync(folder, { recursive: true }) };
 }
 
-test('a planted repository, from its first commit to its second release', () => {
-  const { write, git, commit, check, remove } = plantedRepository();
-  try {
+/** A test of a planted repository, which is removed after it. */
+const plantedTest = (name, act) =>
+  test(name, () => {
+    const { remove, ...repository } = plantedRepository();
+    try {
+      act(repository);
+    } finally {
+      remove();
+    }
+  });
+
+plantedTest(
+  'a planted repository, from its first commit to its second release',
+  ({ write, git, commit, check }) => {
     assert.match(check().stdout, /no package has a release tag yet/);
     git('tag', 'a@0.1.0');
     assert.match(check().stdout, /1 API reports compared, 0 faults/);
@@ -247,20 +258,13 @@ test('a planted repository, from its first commit to its second release', () => 
     assert.match(check('--base', 'main').stdout, /1 API reports compared, 0 faults/);
     write({ '.changeset/change.md': '---\n"a": patch\n---\n\nThree.\n' });
     assert.match(check('--base', 'main').stderr, /"two" was removed/);
-  } finally {
-    remove();
-  }
-});
+  },
+);
 
-test('a tag of a prerelease is not the last release', () => {
-  const { write, git, commit, check, remove } = plantedRepository();
-  try {
-    git('tag', 'a@0.1.0');
-    write({ 'packages/a/api/index.api.md': report('export const one: 1;\nexport const two: 2;') });
-    commit();
-    git('tag', 'a@0.2.0-next.0');
-    assert.match(check().stderr, /"two" was added since 0\.1\.0/);
-  } finally {
-    remove();
-  }
+plantedTest('a tag of a prerelease is not the last release', ({ write, git, commit, check }) => {
+  git('tag', 'a@0.1.0');
+  write({ 'packages/a/api/index.api.md': report('export const one: 1;\nexport const two: 2;') });
+  commit();
+  git('tag', 'a@0.2.0-next.0');
+  assert.match(check().stderr, /"two" was added since 0\.1\.0/);
 });

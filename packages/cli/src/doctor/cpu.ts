@@ -7,8 +7,8 @@ export interface CpuReport {
   readonly logicalCores: number;
   /** Cores that this process may use. */
   readonly usableCores: number;
-  /** Features that the kernels ask for, as the kernel of Linux names them; empty where the system lists none. */
-  readonly features: readonly string[];
+  /** Features that the kernels use, as the kernel of Linux names them; absent where the system has no such list. */
+  readonly features?: readonly string[];
 }
 
 /** Instructions of the kernels, by architecture. */
@@ -31,8 +31,9 @@ const asked: Readonly<Record<string, readonly string[]>> = {
   arm64: ['asimd', 'asimdhp', 'asimddp', 'i8mm', 'bf16', 'sve'],
 };
 
-function featuresIn(cpuinfo: string, arch: string): readonly string[] {
-  const line = /^(?:flags|Features)\s*:\s*(.*)$/m.exec(cpuinfo)?.[1] ?? '';
+function featuresIn(cpuinfo: string, arch: string): readonly string[] | undefined {
+  const line = /^(?:flags|Features)\s*:\s*(.*)$/m.exec(cpuinfo)?.[1];
+  if (line === undefined) return undefined;
   const all = new Set(line.split(/\s+/));
   return (asked[arch] ?? []).filter((name) => all.has(name));
 }
@@ -40,11 +41,12 @@ function featuresIn(cpuinfo: string, arch: string): readonly string[] {
 /** @param root of the file system, for tests */
 export function cpuReport(root = '', arch: string = process.arch): CpuReport {
   const all = cpus();
+  const features = featuresIn(textAt(`${root}/proc/cpuinfo`) ?? '', arch);
   return {
     model: all[0]?.model.trim() || 'unknown',
     logicalCores: all.length,
     usableCores: availableParallelism(),
-    features: featuresIn(textAt(`${root}/proc/cpuinfo`) ?? '', arch),
+    ...(features && { features }),
   };
 }
 
@@ -62,11 +64,11 @@ export function cpuFindings(
       'unset QUERN_CPU_ISA',
     );
   if (arch !== 'x64' || isa !== 'scalar') return noFindings;
-  const lacking = ['avx2', 'fma', 'f16c'].filter((name) => !features.includes(name));
+  const lacking = ['avx2', 'fma', 'f16c'].filter((name) => features && !features.includes(name));
   const what =
-    features.length > 0 && lacking.length === 0
+    features && lacking.length === 0
       ? 'the backend computes with scalar code although this CPU has AVX2'
-      : `this CPU offers no ${(lacking.length > 0 ? lacking : ['avx2']).join(', ')}: the backend computes with scalar code, many times slower`;
+      : `this CPU offers no ${(features ? lacking : ['avx2']).join(', ')}: the backend computes with scalar code, many times slower`;
   return note(
     what,
     'quern devices shows the speed. In a virtual machine, let the guest see the CPU of the host (QEMU: -cpu host)',

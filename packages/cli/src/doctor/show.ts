@@ -14,8 +14,11 @@ import type { DoctorReport } from './report.js';
 const section = (title: string, lines: readonly string[]): string[] =>
   lines.length === 0 ? [] : [title, ...lines.map((line) => `  ${line}`)];
 
+const showFeatures = (features: CpuReport['features']): string =>
+  features ? features.join(' ') || 'none of the features that the kernels use' : 'features unknown';
+
 const showCpu = ({ model, logicalCores, usableCores, features }: CpuReport): string =>
-  `${model}, ${usableCores} of ${count(logicalCores, 'core')}; ${features.join(' ') || 'features unknown'}`;
+  `${model}, ${usableCores} of ${count(logicalCores, 'core')}; ${showFeatures(features)}`;
 
 const showMemory = ({ totalBytes, availableBytes, limitBytes, cpuQuota }: MemoryReport): string =>
   [

@@ -39,7 +39,7 @@ async function main() {
   const { loadModel, describeDevices } = requireFrom(__filename)('@quern/runtime');
   await describeDevices();
   const model = await loadModel('demo', { backend: 'cpu' });
-  const { text } = await model.generate('Once upon a time', { maxTokens: 4, temperature: 0 }).result;
+  const { text } = await model.generate('Once upon a time', { maxTokens: 8, temperature: 0 }).result;
   model[vm.runInContext('Symbol.dispose', context)]();
   console.log(text);
 }
