@@ -1,4 +1,4 @@
-// Compiles and runs the programs of docs/guide in an application's folder with installed packages:
+// Checks the programs of docs/guide as TypeScript and as JavaScript, and runs them, in an application's folder with installed packages:
 // `node tools/guide/run.mjs FOLDER`. Without FOLDER: in a new folder, linked to this checkout's built packages. `--oldest`:
 // on the oldest supported Node, installed from npm.
 import { spawn, spawnSync } from 'node:child_process';
@@ -34,20 +34,36 @@ const compilerOptions = {
   target: 'ESNext', // nothing is lowered: the programs run as they stand
   lib: ['ES2023'], // what Node 20 has
   module: 'NodeNext',
+  noEmit: true,
   types: ['node'],
   typeRoots: [join(root, 'node_modules/@types')],
 };
 
-/** Writes each block as a TypeScript program; returns the compiler's errors, '' for none. */
+/** Writes each block as a program in TypeScript and, with the same text, in JavaScript. */
+function writeBlocks(folder, blocks) {
+  for (const { name, source } of blocks)
+    for (const ending of ['mts', 'mjs']) writeFileSync(join(folder, `${name}.${ending}`), source);
+}
+
+/** Blocks that are no JavaScript, such as those with type annotations, each with the parser's message. */
+const notJavaScript = (folder, blocks) =>
+  blocks.flatMap(({ name }) => {
+    const { status, stderr } = spawnSync(process.execPath, ['--check', `${name}.mjs`], {
+      cwd: folder,
+      encoding: 'utf8',
+    });
+    return status === 0 ? [] : [`${name}: not valid as .mjs; write it without type syntax\n${stderr}`];
+  });
+
+/** Checks the blocks as TypeScript; returns the compiler's errors, '' for none. */
 function compile(folder, blocks) {
-  for (const { name, source } of blocks) writeFileSync(join(folder, `${name}.mts`), source);
   const files = blocks.map(({ name }) => `${name}.mts`);
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files }));
   const tsc = join(root, 'node_modules/typescript/bin/tsc');
   return spawnSync(process.execPath, [tsc, '-p', folder], { encoding: 'utf8' }).stdout;
 }
 
-/** Runs a compiled program on a Node; returns its fault, '' for none. */
+/** Runs a block as it stands on a Node; returns its fault, '' for none. */
 async function runBlock(folder, node, { name, output }) {
   const child = spawn(node, [`${name}.mjs`], {
     cwd: folder,
@@ -101,7 +117,12 @@ const tooNew = (blocks) =>
 /** `{ passed, failures }` of all guide programs in `folder`. */
 export async function runGuide(folder, node = process.execPath) {
   const blocks = guideBlocks();
-  const complaints = [...tooNew(blocks), ...[compile(folder, blocks)].filter(Boolean)];
+  writeBlocks(folder, blocks);
+  const complaints = [
+    ...tooNew(blocks),
+    ...notJavaScript(folder, blocks),
+    ...[compile(folder, blocks)].filter(Boolean),
+  ];
   if (complaints.length > 0) return { passed: 0, failures: complaints };
   await writeFiles(folder);
   const waiting = [...blocks];

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { defineBackend } from '@quern/core';
+import { BackendError, defineBackend } from '@quern/core';
 import { loadAddon, nativeDriver, plainManifest } from '@quern/native-runtime';
 
 /** Creates the driver, for the conformance kit. */
@@ -18,5 +18,12 @@ export function createDriver() {
   });
 }
 
-/** The function through which Quern loads this backend. */
-export const createBackend = async () => defineBackend(await createDriver());
+/** Options that Quern passes to every backend. This one has no choice of threads, instruction sets or rounding. */
+const ignored = ['threads', 'isa', 'precision'];
+
+/** The function through which Quern loads this backend. Rejects with BAD_ARGUMENT for an unknown option. */
+export async function createBackend(options = {}) {
+  const other = Object.keys(options).find((name) => !ignored.includes(name));
+  if (other !== undefined) throw new BackendError('BAD_ARGUMENT', `there is no option '${other}'`);
+  return defineBackend(await createDriver());
+}

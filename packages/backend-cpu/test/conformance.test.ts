@@ -2,7 +2,7 @@
 import { type Codec, conformanceTests } from '@quern/conformance';
 import { decode, decodeIq8, formats, iq8 } from '@quern/quant';
 import { ggufFormats } from '../src/formats.js';
-import { cpuDriver } from '../src/index.js';
+import { cpuDriver, createBackend } from '../src/index.js';
 import { testedKernels } from './isas.js';
 
 const ggufCodecs: readonly Codec[] = Object.values(formats)
@@ -26,6 +26,7 @@ for (const { isa, precision } of await testedKernels())
   await conformanceTests(
     {
       createDriver: () => cpuDriver({ isa, threads: 2, precision }),
+      createBackend,
       codecs,
       ...(precision !== 'standard' && { only: { suites: products } }),
     },

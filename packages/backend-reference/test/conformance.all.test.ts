@@ -1,8 +1,8 @@
 import { formatReport, runConformance } from '@quern/conformance';
-import { referenceDriver } from '../src/index.js';
+import { createBackend, referenceDriver } from '../src/index.js';
 
 test('the reference backend conforms', async () => {
-  const report = await runConformance({ createDriver: referenceDriver });
+  const report = await runConformance({ createDriver: referenceDriver, createBackend });
   const failures = report.results.filter(({ status }) => status === 'failed');
   expect(failures).toEqual([]);
   expect(report.passed).toBeGreaterThan(1000);

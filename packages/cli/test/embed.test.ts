@@ -24,6 +24,7 @@ test.each([
   const refused = await quern(args);
   expect([refused.code, refused.stdout]).toEqual([1, '']);
   expect(refused.stderr).toContain(says);
+  expect(refused.stderr).toContain('(--truncate on the command line)');
   for (const flags of [['--truncate'], ['--max-tokens', '64']]) {
     const { code, stdout, stderr } = await quern([...args, '--json', ...flags]);
     expect([code, JSON.parse(stdout).truncated]).toEqual([0, 1]);

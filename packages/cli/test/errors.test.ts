@@ -34,7 +34,18 @@ const cases: readonly (readonly [name: string, args: readonly string[], code: st
     'BACKEND_NOT_FOUND',
     /the path of its folder or module/,
   ],
-  ['a prompt longer than the context', ['run', 'demo', '-p', long], 'PROMPT_TOO_LONG', /512/],
+  [
+    'a prompt longer than the context',
+    ['run', 'demo', '-p', long],
+    'PROMPT_TOO_LONG',
+    /512: .*\(--ctx on the command line\)/,
+  ],
+  [
+    'more ids than the context',
+    ['logits', 'demo', '--ids', '1,2,3', '--ctx', '2'],
+    'PROMPT_TOO_LONG',
+    /3 tokens do not fit in the context of 2: .*\(--ctx on the command line\)/,
+  ],
   [
     'a context larger than memory',
     ['run', 'demo', '-p', 'x', '--ctx', '2000000000'],

@@ -71,6 +71,22 @@ test('verify: the native backend is near the reference, in every way of computin
   expect(code).toBe(0);
 }, 120_000);
 
+test.each([
+  ['the model', [], ['reference', 'wrong']],
+  ['op by op', ['--ops'], ['wrong']],
+])(
+  'verify, %s: a notice is shown once per backend, by its name',
+  async (_, more, backends) => {
+    const args = ['verify', 'demo', '--backend', 'wrong', '--tokens', '2', '--json', ...more];
+    const { stderr } = await quern(args, '', { cwd });
+    const named = [...stderr.matchAll(/backend '(\S+)' does not read q8_0 natively/g)].map(
+      ([, name]) => name,
+    );
+    expect(named).toEqual(backends);
+  },
+  120_000,
+);
+
 test('verify --ops names the first wrong op, with layer, shapes and error', async () => {
   const args = ['verify', 'demo', '--backend', 'wrong', '--ops', ...short];
   const { code, stdout } = await quern(args, '', { cwd });

@@ -1,4 +1,4 @@
-import type { Driver, WeightFormat } from '@quern/core';
+import type { Backend, Driver, WeightFormat } from '@quern/core';
 
 /** Float definition of one block format: the values for `quantGguf` kernels. @quern/quant has all of them. */
 export interface Codec {
@@ -22,9 +22,14 @@ export interface Selection {
   readonly takes?: (place: number, one: Pick<Result, 'suite' | 'name'>) => boolean;
 }
 
+/** The function by which Quern loads a backend, with the options of the application. */
+export type CreateBackend = (options: Readonly<Record<string, unknown>>) => Backend | Promise<Backend>;
+
 export interface ConformanceOptions {
   /** Makes a new driver at each call; the kit disposes it. */
   readonly createDriver: () => Driver | Promise<Driver>;
+  /** As your package exports it. Required for the suite `options`. */
+  readonly createBackend?: CreateBackend | undefined;
   /** Makes the drivers of a group of `worldSize` devices, in rank order. Required for `collective`. */
   readonly createGroup?: ((worldSize: number) => readonly Driver[] | Promise<readonly Driver[]>) | undefined;
   /** Required for every format in the driver's `quantGguf`. */

@@ -1,7 +1,7 @@
 export type { Closeness } from './closeness.js';
 export { formatCloseness } from './closeness.js';
 export { knownCodecs } from './codecs.js';
-export type { Codec, ConformanceOptions, Result, Selection } from './conformance-options.js';
+export type { Codec, ConformanceOptions, CreateBackend, Result, Selection } from './conformance-options.js';
 export { ConformanceError, type ConformanceErrorCode } from './error.js';
 export { formatReport, type Report } from './report.js';
 export { runConformance } from './run.js';

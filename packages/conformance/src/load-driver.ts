@@ -3,9 +3,16 @@ import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type Backend, type Driver, driverOf, needDriverContract } from '@quern/core';
+import type { CreateBackend } from './conformance-options.js';
 import { ConformanceError } from './error.js';
 
 export type CreateDriver = () => Promise<Driver>;
+
+/** What the kit needs of a module. `createBackend`: where the module exports it, unless another export was named. */
+export interface Factories {
+  readonly createDriver: CreateDriver;
+  readonly createBackend?: CreateBackend;
+}
 
 type Exports = Readonly<Record<string, unknown>>;
 
@@ -75,8 +82,14 @@ function asDriver(made: unknown, module: string): Driver {
  * `createDriver`, `createBackend` or a default function; `named` selects another export. Rejects with ConformanceError
  * BAD_MODULE.
  */
-export async function loadDriver(target: string, named?: string): Promise<CreateDriver> {
+export async function loadDriver(target: string, named?: string): Promise<Factories> {
   const module = locate(target);
-  const make = factoryOf(module, await load(module), named);
-  return async () => asDriver(await make(), module);
+  const exports = await load(module);
+  const make = factoryOf(module, exports, named);
+  const { createBackend } = exports;
+  const isTested = typeof createBackend === 'function' && (named ?? 'createBackend') === 'createBackend';
+  return {
+    createDriver: async () => asDriver(await make(), module),
+    ...(isTested && { createBackend: createBackend as CreateBackend }),
+  };
 }

@@ -5,6 +5,7 @@ import { suites } from './suites/index.js';
 
 const known = {
   createDriver: true,
+  createBackend: true,
   createGroup: true,
   codecs: true,
   only: true,
@@ -27,6 +28,8 @@ function needNames(names: readonly string[], known: object, what: string): void 
 export function needOptions(options: ConformanceOptions): void {
   if (typeof options?.createDriver !== 'function')
     throw new ConformanceError('BAD_OPTION', 'createDriver must be a function that makes a driver');
+  if (!['function', 'undefined'].includes(typeof options.createBackend))
+    throw new ConformanceError('BAD_OPTION', 'createBackend must be a function that makes a backend');
   needNames(Object.keys(options), known, 'option');
   const { seed = 0 } = options;
   if (!(Number.isInteger(seed) && seed >= 0))

@@ -58,9 +58,9 @@ async function needFitting(createDriver: CreateDriver): Promise<void> {
 }
 
 async function run(target: string, flags: Flags): Promise<void> {
-  const createDriver = await loadDriver(target, flags.export);
-  await needFitting(createDriver);
-  const report = await runConformance({ createDriver, ...partOf(flags) });
+  const factories = await loadDriver(target, flags.export);
+  await needFitting(factories.createDriver);
+  const report = await runConformance({ ...factories, ...partOf(flags) });
   process.stdout.write(`${flags.json ? JSON.stringify(report) : formatReport(report)}\n`);
   process.exitCode = report.failed === 0 ? 0 : 1;
 }

@@ -2,10 +2,12 @@ import { type DenseWeight, referenceGroup } from '@quern/backend-reference';
 import { formatReport, runConformance } from '@quern/conformance';
 import {
   BackendError,
+  cacheDtypes,
   type Driver,
   type DriverBuffer,
   type DriverKv,
   type DriverMemory,
+  denseFormats,
   elementCount,
   elements,
   f16ToF32,
@@ -110,6 +112,19 @@ const refusedDriver = (plant: Fault['plant']): Fault => ({
   caughtBy: /^a backend can be made of the driver/,
   plant,
 });
+
+const misspelt = (plant: Fault['plant']): Fault => ({
+  suite: 'manifest',
+  caughtBy: /^every declared name is known/,
+  plant,
+});
+
+/** The driver with another claim for attention. */
+const claiming = (driver: KernelDriver, change: object): KernelDriver => {
+  const { ops } = driver.manifest;
+  const attention = { ...ops.attention, ...change };
+  return { ...driver, manifest: { ...driver.manifest, ops: { ...ops, attention } } };
+};
 
 const withProfile = (driver: KernelDriver, change: object): KernelDriver => ({
   ...driver,
@@ -1142,6 +1157,23 @@ const contractFaults: Readonly<Record<string, Fault>> = {
     caughtBy: /^a captured plan is freed/,
     plant: (driver) => planDriver(driver, { keepCaptured: held }),
   },
+  'a kernel with a misspelt name': refusedDriver((driver) => ({
+    ...driver,
+    kernels: { ...driver.kernels, ...{ silo() {} } },
+  })),
+  'a misspelt property of the profile': misspelt((driver) => withProfile(driver, { exactRow: 8 })),
+  'a misspelt part of the manifest': misspelt((driver) => ({
+    ...driver,
+    manifest: { ...driver.manifest, ...{ fuzed: {} } },
+  })),
+  'a misspelt element type in a claim': misspelt((driver) => claiming(driver, { dtypes: ['f32', 'fp16'] })),
+  'a misspelt part of a claim': misspelt((driver) => claiming(driver, { cacheDtype: ['f32'] })),
+  'an element type that no cache has': misspelt((driver) =>
+    claiming(driver, { cacheDtypes: [...cacheDtypes, 'i32'] }),
+  ),
+  'a format that no weight can have': misspelt((driver) =>
+    claiming({ ...driver, capabilities: {} }, { weightFormats: [...denseFormats, 'q4k'] }),
+  ),
   'a core op is missing from the manifest': {
     suite: 'manifest',
     caughtBy: /^a backend can be made of the driver/,

@@ -1,5 +1,12 @@
-import { conformanceTests, formatReport, type Result, runConformance } from '@quern/conformance';
-import { elements, type KernelWeight } from '@quern/core';
+import { createBackend } from '@quern/backend-reference';
+import {
+  type CreateBackend,
+  conformanceTests,
+  formatReport,
+  type Result,
+  runConformance,
+} from '@quern/conformance';
+import { BackendError, defineBackend, elements, type KernelWeight } from '@quern/core';
 import { headsFirst } from './heads-first.js';
 import { type Lifetime, planDriver } from './plan-driver.js';
 import { richDriver, toyCodec } from './rich-driver.js';
@@ -105,7 +112,7 @@ test('an unknown suite is refused, and so is an empty selection', async () => {
   await expect(only({ suites: ['opz'] })).rejects.toMatchObject({
     name: 'ConformanceError',
     code: 'BAD_OPTION',
-    message: expect.stringContaining("there is no suite 'opz'; there are manifest, leaks,"),
+    message: expect.stringContaining("there is no suite 'opz'; there are manifest, options, leaks,"),
   });
   await expect(only({ suite: ['ops'] })).rejects.toMatchObject({ code: 'BAD_OPTION' });
   await expect(runConformance({ ...options, ...{ codec: [] } })).rejects.toMatchObject({
@@ -115,6 +122,30 @@ test('an unknown suite is refused, and so is an empty selection', async () => {
     await expect(only(part)).rejects.toMatchObject({ code: 'NO_CASES' });
   const { framework } = notebook();
   await expect(conformanceTests({ ...options, only: { suites: ['opz'] } }, framework)).rejects.toMatchObject({
+    code: 'BAD_OPTION',
+  });
+});
+
+const optionsOf = async (createBackend: CreateBackend) => {
+  const report = await runConformance({ ...options, createBackend, only: { suites: ['options'] } });
+  return report.results.map(({ status, message }) => message ?? status);
+};
+
+test('createBackend must refuse an unknown option, and take the options that every backend may get', async () => {
+  expect(await optionsOf(createBackend)).toEqual(['passed', 'passed']);
+  expect(await optionsOf(async () => defineBackend(richDriver()))).toEqual([
+    'should be refused with BAD_ARGUMENT; it was accepted',
+    'passed',
+  ]);
+  const strict: CreateBackend = async (given) => {
+    throw new BackendError('BAD_ARGUMENT', `there is no option '${Object.keys(given)[0]}'`);
+  };
+  expect(await optionsOf(strict)).toEqual(['passed', "there is no option 'threads'"]);
+  const { results } = await runConformance({ ...options, only: { suites: ['options'] } });
+  expect(results).toMatchObject([
+    { status: 'not supported', message: expect.stringContaining('no createBackend') },
+  ]);
+  await expect(runConformance({ ...options, createBackend: 'cpu' as never })).rejects.toMatchObject({
     code: 'BAD_OPTION',
   });
 });

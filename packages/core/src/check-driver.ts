@@ -2,6 +2,7 @@ import { needDriverContract } from './contract.js';
 import type { DeviceLinks, DeviceProfile } from './device-profile.js';
 import type { Driver, DriverCapabilities } from './driver.js';
 import { BackendError } from './error.js';
+import { adviceFor } from './known-names.js';
 import { needManifest } from './manifest.js';
 import { precisions } from './precision.js';
 
@@ -98,6 +99,8 @@ const capabilityRules = {
   timer: flag,
 } as const satisfies Record<keyof DriverCapabilities, Rule>;
 
+const capabilities = Object.keys(capabilityRules);
+
 /** A value as messages show it. Strings are quoted, NaN is visible. */
 const show = (value: unknown): string =>
   typeof value === 'string' ? `'${value}'` : typeof value === 'object' ? JSON.stringify(value) : `${value}`;
@@ -131,14 +134,13 @@ function needCapabilities(driver: Driver): void {
   const declared: DriverCapabilities = driver.capabilities ?? {};
   const present: Record<string, Rule> = {};
   for (const [name, value] of Object.entries(declared)) {
-    const rule = (capabilityRules as Rules)[name];
-    if (!rule) throw bad(driver.name, `it declares '${name}', ${unknownCapability}`);
+    const rule = Object.hasOwn(capabilityRules, name) && (capabilityRules as Rules)[name];
+    if (!rule)
+      throw bad(driver.name, `it declares an unknown capability '${name}': ${adviceFor(name, capabilities)}`);
     if (value !== undefined) present[name] = rule;
   }
   needRules(driver, 'capabilities', declared, present);
 }
-
-const unknownCapability = `an unknown capability; known capabilities: ${Object.keys(capabilityRules).join(', ')}`;
 
 /** Functions that every driver must have, by path. */
 const methods = [

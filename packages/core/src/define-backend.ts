@@ -16,6 +16,7 @@ import { type DType, showShape } from './dtype.js';
 import { BackendError } from './error.js';
 import { type FusedOpName, fusedOps } from './fusions/index.js';
 import { guardDriver } from './guard-driver.js';
+import { adviceFor } from './known-names.js';
 import { cacheDtypes } from './kv/cache-row.js';
 import { type KvSpec, kvOf } from './kv/kv-buffer.js';
 import { KvCache } from './kv/kv-cache.js';
@@ -256,13 +257,17 @@ function capabilitiesOf(core: BackendCore, backend: Backend): Partial<Backend> {
 
 /**
  * Makes a Backend from a driver. A driver error that is no QuernError becomes DEVICE_FAILED. Throws BAD_DRIVER for an
- * invalid name, profile or capability, a manifest without a core op, a claimed kernel that is missing, or a claimed
+ * invalid name, profile or capability, an unknown op, a manifest without a core op, a claimed kernel that is missing, or a claimed
  * capability without its parts.
  */
 export function defineBackend(driver: Driver, options: BackendOptions = {}): Backend {
   needDriver(driver);
   for (const name of Array.isArray(options.fuse) ? options.fuse : [])
-    if (!(name in fusedOps)) throw new BackendError('BAD_ARGUMENT', `there is no fused op '${name}'`);
+    if (!Object.hasOwn(fusedOps, name))
+      throw new BackendError(
+        'BAD_ARGUMENT',
+        `there is no fused op '${name}': ${adviceFor(name, Object.keys(fusedOps))}`,
+      );
   const core = new BackendCore(guardDriver(driver), options);
   const backend: Backend = {
     ...recordOps,

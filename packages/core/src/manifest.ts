@@ -2,6 +2,7 @@ import { type CollectiveOpName, collectiveOps } from './collectives/index.js';
 import type { Driver, OpSupport } from './driver.js';
 import { BackendError } from './error.js';
 import { type FusedOpName, fusedOps } from './fusions/index.js';
+import { needKnownOps } from './known-names.js';
 import { kvElements } from './kv/kv-cache.js';
 import type { AnyOp } from './op/define-op.js';
 import { fills } from './ops/fills.js';
@@ -73,15 +74,12 @@ function needBf16(driver: Driver, op: AnyOp): void {
 
 /** Throws BAD_DRIVER if the manifest claims too little or too much. */
 export function needManifest(driver: Driver): void {
+  needKnownOps(driver);
   for (const op of Object.values(coreOps)) needCore(driver, op);
   for (const op of [...Object.values(coreOps), ...Object.values(fusedOps)]) {
     needCaches(driver, op);
     needBf16(driver, op);
   }
-  for (const name of Object.keys(driver.manifest.ops))
-    if (!(name in coreOps)) throw bad(driver, `the manifest has an unknown op '${name}'`);
-  for (const name of Object.keys(driver.manifest.fused ?? {}))
-    if (!(name in fusedOps)) throw bad(driver, `the manifest has an unknown fused op '${name}'`);
   if (!('kernels' in driver) && !('executor' in driver))
     throw bad(driver, 'it has neither kernels nor an executor');
   if ('executor' in driver && driver.capabilities?.graph && !driver.executor.capture)

@@ -213,7 +213,7 @@ describe('a driver that breaks its contract is refused', () => {
     'an unknown op': [claiming({ fly: linear }), "unknown op 'fly'"],
     'an unknown fused op': [
       { ...right, manifest: { ops, fused: { fly: linear } as object } },
-      "unknown fused op 'fly'",
+      "manifest.fused has an unknown op 'fly'",
     ],
     'a claim without a kernel': [{ ...right, kernels: withoutAdd as typeof kernels }, "claims 'add'"],
     'neither kernels nor executor': [whole as Driver, 'neither kernels nor an executor'],

@@ -1,4 +1,4 @@
-import { type Driver, defineBackend, driverOf, type KernelDriver } from '@quern/core';
+import { coreOps, type Driver, defineBackend, driverOf, type KernelDriver } from '@quern/core';
 import { definitionDriver } from './definition-driver.js';
 
 const refusal = (change: object): string => {
@@ -13,6 +13,14 @@ const refusal = (change: object): string => {
 
 const profile = (change: object) => ({ profile: { ...definitionDriver().profile, ...change } });
 const memory = (change: object) => ({ memory: { ...definitionDriver().memory, ...change } });
+
+const kernels = (more: object) => ({ kernels: { ...definitionDriver().kernels, ...more } });
+
+/** A claim more in a part of the manifest. */
+const claims = (part: 'ops' | 'fused' | 'collective', op: string) => {
+  const { manifest } = definitionDriver();
+  return { manifest: { ...manifest, [part]: { ...manifest[part], [op]: { dtypes: ['f32'] } } } };
+};
 
 test.each<[string, object, RegExp]>([
   ['an empty name', { name: '' }, /driver '': name must be a string without spaces/],
@@ -42,7 +50,7 @@ test.each<[string, object, RegExp]>([
   [
     'an unknown capability',
     { capabilities: { warp: true } },
-    /'warp', an unknown capability; known capabilities: pagedKv,/,
+    /it declares an unknown capability 'warp': known are pagedKv,/,
   ],
   [
     'an undefined capability',
@@ -66,9 +74,34 @@ test.each<[string, object, RegExp]>([
     { capabilities: { kvQuant: { dtypes: ['i4'] } } },
     /'bf16', 'int8' and 'fp8'/,
   ],
+  ['a capability misspelt', { capabilities: { pagedKV: {} } }, /'pagedKV': did you mean 'pagedKv'\?/],
+  ['a capability of every object', { capabilities: { toString: true } }, /unknown capability 'toString'/],
+  ['a kernel misspelt', kernels({ silo() {} }), /kernels has an unknown op 'silo': did you mean 'silu'\?/],
+  ['a kernel of no op', kernels({ transmogrify() {} }), /op 'transmogrify': known are embed, .*allGather/],
+  ['a kernel of a name of every object', kernels({ toString() {} }), /unknown op 'toString'/],
+  [
+    'a fused op misspelt',
+    claims('fused', 'addRmsNrm'),
+    /fused has .*'addRmsNrm': did you mean 'addRmsNorm'\?/,
+  ],
+  ['a core op as a fused op', claims('fused', 'silu'), /manifest\.fused has an unknown op 'silu'/],
+  ['a claim misspelt', claims('ops', 'swigluu'), /manifest\.ops has .*'swigluu': did you mean 'swiglu'\?/],
+  [
+    'a collective op misspelt',
+    claims('collective', 'allReduc'),
+    /did you mean 'allReduce'\? \(an op of a later/,
+  ],
   ['GPTQ of three bits', { capabilities: { quantGptq: { bits: [3] } } }, /a list of 4 and 8/],
 ])('a driver with %s is refused', (_name, change, message) => {
   expect(refusal(change)).toMatch(message);
+});
+
+test('a driver for several versions of core adds a later op only where the op table has it', () => {
+  const hyperbolic = () => {};
+  const later = 'hyperbolic' in coreOps && { hyperbolic };
+  const known = 'silu' in coreOps && { silu: definitionDriver().kernels.silu };
+  expect(refusal(kernels({ ...later, ...known }))).toBe('accepted');
+  expect(refusal(kernels({ hyperbolic: undefined }))).toBe('accepted');
 });
 
 test('a value that is no driver is refused', () => {

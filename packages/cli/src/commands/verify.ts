@@ -2,12 +2,14 @@ import { formatCloseness, type OpComparison } from '@quern/conformance';
 import { type Backend, type ModelKind, modelKind, type Precision, RuntimeError } from '@quern/runtime';
 import { Command } from 'commander';
 import { backendOptionOption, positive, positiveNumber, precisionOption } from '../options.js';
+import { count } from '../terminal/count.js';
 import { exitStatus } from '../terminal/exit-status.js';
 import { interruptible } from '../terminal/interrupt.js';
+import { say } from '../terminal/report.js';
 import { write, writeJson } from '../terminal/write.js';
 import { verifyEncoder } from '../verify/encoder.js';
 import { type Comparison, type LanguageVerdict, verifyLanguage } from '../verify/language.js';
-import { type VerifyContext, withBackendNamed, withReference } from '../verify/load.js';
+import { shownOnce, type VerifyContext, withBackendNamed, withReference } from '../verify/load.js';
 import { verifyOps } from '../verify/ops.js';
 
 interface VerifyFlags {
@@ -36,7 +38,7 @@ async function printOps(comparison: OpComparison): Promise<void> {
     await write(
       `FIRST BEYOND ITS TOLERANCE  ${first.op} at ${first.place}\n  ${first.operands}\n  ${first.message}\n\n`,
     );
-  await write(`${compared} ops compared, ${strayed} beyond their tolerance\n`);
+  await write(`${count(compared, 'op')} compared, ${strayed} beyond their tolerance\n`);
 }
 
 async function compareOps(
@@ -86,7 +88,7 @@ async function verify(path: string, flags: VerifyFlags, signal: AbortSignal): Pr
       'BAD_OPTION',
       `${path} is a speech model; verify takes language models and encoders`,
     );
-  const context: VerifyContext = { path, signal, tokens };
+  const context: VerifyContext = { path, signal, tokens, onNotice: shownOnce(say) };
   const passed = await withBackendNamed(backend, { threads, precision, backendOptions }, (tested) =>
     ops ? compareOps(context, kind, tested, json) : compareModel(context, kind, tested, flags),
   );

@@ -1,6 +1,5 @@
 import { compareRows } from '@quern/conformance';
 import { type Backend, loadEmbedder } from '@quern/runtime';
-import { say } from '../terminal/report.js';
 import type { Comparison } from './language.js';
 import type { VerifyContext } from './load.js';
 
@@ -13,11 +12,11 @@ const texts = [
 
 /** The embeddings of texts, [D] each: in one batch, or one by one. */
 export async function embedAll(
-  { path, signal }: VerifyContext,
+  { path, signal, onNotice }: VerifyContext,
   backend: Backend,
   together: boolean,
 ): Promise<Float32Array[]> {
-  using model = await loadEmbedder(path, { backend, signal, onNotice: say });
+  using model = await loadEmbedder(path, { backend, signal, onNotice });
   const rows: Float32Array[] = [];
   for (const part of together ? [texts] : texts.map((text) => [text])) {
     const { values, dimensions } = await model.embed(part, { signal, truncate: true });

@@ -7,13 +7,24 @@ import {
   type Model,
   RuntimeError,
 } from '@quern/runtime';
-import { isCoded, say } from '../terminal/report.js';
+import { isCoded } from '../terminal/report.js';
 
 export interface VerifyContext {
   readonly path: string;
   readonly signal: AbortSignal;
   /** Most prompt tokens, and generated tokens. */
   readonly tokens: number;
+  /** Called with the notices of each load. */
+  readonly onNotice: (text: string) => void;
+}
+
+/** Shows each text once: verify loads the same model several times. */
+export function shownOnce(show: (text: string) => void): (text: string) => void {
+  const shown = new Set<string>();
+  return (text) => {
+    if (!shown.has(text)) show(text);
+    shown.add(text);
+  };
 }
 
 /** Starts an installed backend by name, calls `use`, frees the backend. */
@@ -51,7 +62,7 @@ export function referenceMissing(error: unknown): RuntimeError | undefined {
 
 /** Loads the model on a backend, calls `look`, frees the model. */
 export async function withModelOn<T>(
-  { path, signal, tokens }: VerifyContext,
+  { path, signal, tokens, onNotice }: VerifyContext,
   backend: Backend,
   options: LoadOptions,
   use: (model: Model) => Promise<T>,
@@ -63,7 +74,7 @@ export async function withModelOn<T>(
     ...options,
     backend,
     signal,
-    onNotice: say,
+    onNotice,
   });
   return await use(model);
 }

@@ -18,6 +18,7 @@ import { manifest } from './manifest.js';
 import { memory } from './memory.js';
 import { moeFused } from './moe-fused.js';
 import { operands, samples, views } from './ops.js';
+import { options } from './options.js';
 import { pagedKv } from './paged-kv.js';
 import { plans } from './plans.js';
 import { quantGguf } from './quant-gguf.js';
@@ -32,6 +33,7 @@ import { words } from './words.js';
 /** By name, in run order: basics first. */
 export const suites = {
   manifest,
+  options,
   leaks, // early: each check is a full garbage collection, which a large heap makes slow
   ops: samples,
   generated,

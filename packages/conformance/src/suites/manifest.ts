@@ -1,6 +1,7 @@
 import { contractVersion, coreOps, type Driver, defineBackend, fills, type Manifest } from '@quern/core';
 import type { Case, Suite } from '../case.js';
 import { refusal } from '../values/refusal.js';
+import { declaredNames } from './declared-names.js';
 
 /** The driver with another property. */
 const changed = (driver: Driver, name: string, value: unknown): Driver =>
@@ -42,6 +43,7 @@ const requiredOps = Object.keys(coreOps).filter((op) => !(op in fills));
 
 export const manifest: Suite = ({ driver }) => [
   statedContract(driver),
+  declaredNames,
   ...requiredOps.map((op) =>
     refused(`a hole: no ${op}`, (d) => changed(d, 'manifest', without(d.manifest, op))),
   ),

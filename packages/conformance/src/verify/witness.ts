@@ -136,7 +136,7 @@ function witnessDriver(tested: Backend, codecs: readonly Codec[], comparing: Com
   let id = 0;
   const kernels = Object.entries<AnyOp>(coreOps).map(([name, op]) => [name, comparing.kernel(op)]);
   return {
-    name: `${tested.name}-op-by-op`,
+    name: tested.name, // messages then name the backend that the user named
     profile: { ...tested.profile, kind: 'interpreter' },
     freeMemory: tested.freeMemory,
     manifest: { ops: own.manifest.ops },

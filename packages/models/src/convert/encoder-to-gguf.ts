@@ -29,7 +29,7 @@ export async function encoderToGguf(
   const resolved = resolveWeights(architecture.weights, config, file.weights).filter(
     ({ field }) => config.labels > 0 || !field.startsWith('pooler'),
   );
-  noticeUnread({ ...file, resolved }, encoderExtras, 'are dropped', options.onNotice);
+  noticeUnread({ ...file, resolved }, encoderExtras, 'dropped', options.onNotice);
   if (!config.normalise)
     options.onNotice?.(
       `${path}: its embeddings are not normalised; GGUF cannot express this: embeddings from the GGUF file have length 1`,

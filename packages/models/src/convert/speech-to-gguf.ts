@@ -29,7 +29,7 @@ export async function speechToGguf(file: SpeechFile, options: ConvertOptions = {
       resolved.push(weight);
       tensors.push(await outputTensor(nameOf(table, weight), weight.tensor, options));
     }
-  noticeUnread({ path, weights: file.weights, resolved }, tiedOutput, 'are dropped', options.onNotice);
+  noticeUnread({ path, weights: file.weights, resolved }, tiedOutput, 'dropped', options.onNotice);
   return {
     metadata: new Map<string, MetadataInput>([
       ['general.architecture', 'whisper'],

@@ -43,7 +43,7 @@ export async function toGguf(
       `${path}: GGUF's YaRN rounds the ends of its ramp, this model's does not (truncate: false). The frequencies are written as the tensor rope_freqs.weight, which llama.cpp reads for some architectures alone`,
     );
   const resolved = resolveWeights(architecture.weights, config, file.weights);
-  noticeUnread({ ...file, resolved }, config.tied ? tiedOutput : undefined, 'are dropped', options.onNotice);
+  noticeUnread({ ...file, resolved }, config.tied ? tiedOutput : undefined, 'dropped', options.onNotice);
   const tensors = new Map<string, OutputTensor>(); // parameters can share a tensor
   for (const weight of resolved) {
     const tensor = await tensorOf(weight, file, gguf.rope === 'interleaved', options.signal);

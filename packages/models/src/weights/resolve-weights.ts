@@ -119,7 +119,7 @@ function needTensor(name: string, shape: readonly number[], file: WeightFile): F
   if (tensor) return checkTensor(tensor, shape, file);
   throw new ModelError(
     'MISSING_WEIGHT',
-    `${file.paths[0]}: tensor '${name}' [${shape}] is missing (the file has ${file.tensors.size} tensors); ` +
+    `${file.paths[0]}: tensor '${name}' [${shape}] is missing (the file has ${file.tensors.size} ${file.tensors.size === 1 ? 'tensor' : 'tensors'}); ` +
       'the file is incomplete, or its architecture name is wrong',
   );
 }

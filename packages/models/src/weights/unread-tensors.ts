@@ -40,11 +40,11 @@ export function noticeUnread(
   if (unread.length === 0) return;
   const more = unread.length > SHOWN ? ', …' : '';
   onNotice?.(
-    `${tensors.path}: ${unread.length} tensors are not part of the architecture and ${outcome}: ${unread.slice(0, SHOWN).join(', ')}${more}`,
+    `${tensors.path}: ${unread.length} ${unread.length === 1 ? 'tensor is' : 'tensors are'} unknown to the architecture and ${outcome}: ${unread.slice(0, SHOWN).join(', ')}${more}`,
   );
 }
 
 const SHOWN = 4;
 
 /** The outcome for a model that is loaded. */
-export const notRead = 'are not read: the model may compute something else than it was trained for';
+export const notRead = 'not read: the model may compute something else than it was trained for';

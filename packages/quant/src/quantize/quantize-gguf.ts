@@ -162,6 +162,10 @@ function targetOf(
 
 const dense: ReadonlySet<string> = new Set(['f32', 'f16', 'bf16', 'f64']);
 
+/** '1 tensor has', '2 tensors have'. */
+const tensors = ({ length }: readonly string[], one = '', many = ''): string =>
+  `${length} ${length === 1 ? `tensor${one}` : `tensors${many}`}`;
+
 /** Notices that are given once each, for any number of tensors. */
 class Notices {
   readonly fallbacks: string[] = [];
@@ -170,11 +174,11 @@ class Notices {
 
   *texts(mix: MixName, importance: ImportanceMatrix | undefined): Generator<string> {
     if (this.fallbacks.length > 0)
-      yield `${this.fallbacks.length} tensors have rows that are not whole blocks of their format in ${mix}: ${listed(this.fallbacks)}`;
+      yield `${tensors(this.fallbacks, ' has', ' have')} rows that are not whole blocks of their format in ${mix}: ${listed(this.fallbacks)}`;
     if (this.unweighted.length > 0)
-      yield `${importance?.path} has no importance for ${this.unweighted.length} tensors, which are quantised without importance: ${listed(this.unweighted)}`;
+      yield `${importance?.path} has no importance for ${tensors(this.unweighted)}; quantised without importance: ${listed(this.unweighted)}`;
     if (this.requantised.length > 0)
-      yield `${this.requantised.length} tensors are quantised already; a second rounding adds to their error: ${listed(this.requantised)}`;
+      yield `${tensors(this.requantised, ' is', ' are')} quantised already; a second rounding adds to their error: ${listed(this.requantised)}`;
   }
 }
 

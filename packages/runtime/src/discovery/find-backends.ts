@@ -131,7 +131,7 @@ export async function candidatesFor(caller: string, options: FindAllOptions): Pr
   if (options.backendOptions !== undefined)
     throw new RuntimeError(
       'BAD_OPTION',
-      "backendOptions belong to one backend: name it, as in backend: 'cpu'",
+      "backendOptions belong to one backend: name it, as in backend: 'cpu' (--backend cpu on the command line)",
     );
   const wanted = known(options.resolveFrom).filter(({ auto }) => !options.automatic || auto !== false);
   const candidates: BackendCandidate[] = [];

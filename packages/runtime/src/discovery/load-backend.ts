@@ -41,7 +41,7 @@ export interface FailedBackend {
   readonly cause: unknown;
   /** The package's module cannot be imported, or is no backend. */
   readonly unloaded?: true;
-  /** The machine has no device for the package: 'auto' passes on in silence. */
+  /** The machine has no device for the package: 'auto' skips it silently. */
   readonly noDevice?: true;
   readonly backend?: never;
 }

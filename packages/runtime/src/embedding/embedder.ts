@@ -303,7 +303,8 @@ export class Embedder {
   private prefixOf({ prompt, prefix = '' }: EmbedOptions): string {
     if (prompt === undefined) return prefix;
     if (Object.hasOwn(this.prompts, prompt)) return this.prompts[prompt] + prefix;
-    const names = Object.keys(this.prompts).join(', ') || 'none: give `prefix` instead';
+    const names =
+      Object.keys(this.prompts).join(', ') || 'none: give `prefix` instead (--prefix on the command line)';
     throw new RuntimeError('BAD_OPTION', `prompt is '${prompt}'; the prompts of ${this.path} are ${names}`);
   }
 

@@ -53,7 +53,7 @@ export function textTooLong(
     index,
     tokens,
     maxTokens,
-    `${what} ${counted} tokens; the limit is ${maxTokens}: shorten the text or split it; \`truncate\` allows to cut it off at the end`,
+    `${what} ${counted} tokens; the limit is ${maxTokens}: shorten the text or split it; \`truncate\` cuts the end off (--truncate on the command line)`,
   );
 }
 

@@ -11,8 +11,8 @@ export const busy = (blockManager: BlockManager, lease: Lease, before: number, m
 export const queueFull = ({ blocks, freeBlocks }: BlockManager, waiting: number): RuntimeError =>
   new RuntimeError(
     'BUSY',
-    `${waiting} ${waiting === 1 ? 'call waits' : 'calls wait'} for room in the cache already, as many as \`maxQueue\` allows (${freeBlocks} of ${blocks} ` +
-      'blocks are free): call again later, or load the model with more `sequences`',
+    `${waiting} ${waiting === 1 ? 'call waits' : 'calls wait'} for room in the cache already, as many as \`maxQueue\` (--max-queue) allows (${freeBlocks} of ${blocks} ` +
+      'blocks are free): call again later, or load the model with more `sequences` (--sequences on the command line)',
   );
 
 /** What the call waits for, which calls hold the blocks, and advice. */
@@ -27,6 +27,6 @@ function wants(
   return (
     `it needs ${needed} tokens of context, and ${calls} ${held} of ${blocks * blockSize}` +
     `${before > 0 ? `, with ${before} more before it` : ''}. What helps: read generations to their end or leave ` +
-    'their loops; more `sequences` when the model is loaded'
+    'their loops; more `sequences` when the model is loaded (--sequences on the command line)'
   );
 }

@@ -40,8 +40,8 @@ export interface LoadOptions {
    */
   readonly precision?: Precision | undefined;
   /**
-   * Tokens of context. Default: the context of training, as far as half of the memory holds it that the weights leave;
-   * 4096 as far as all of this memory holds them. LongRoPE: the context of the factors for short texts.
+   * Tokens of context. Default: the context the model was trained for, limited to half of the memory left after the
+   * weights; up to 4096 tokens may use all of it. LongRoPE: the context of the factors for short texts.
    */
   readonly context?: number | undefined;
   /**
@@ -188,7 +188,7 @@ export const loadSchema = {
   context: {
     ...rules.whole(1),
     about: 'tokens of context',
-    absent: 'the context of training, as far as half of the free memory holds it',
+    absent: 'the context the model was trained for, limited to half of the free memory',
   },
   memoryBytes: {
     ...rules.whole(1),

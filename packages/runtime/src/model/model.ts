@@ -187,7 +187,7 @@ export class Model {
     if (ids.length > this.context)
       throw new RuntimeError(
         'PROMPT_TOO_LONG',
-        `${ids.length} tokens do not fit in the context of ${this.context}`,
+        `${ids.length} tokens do not fit in the context of ${this.context}: pass fewer, or load the model with a larger context (--ctx on the command line)`,
       );
     const { engine, adapters } = this.parts;
     const loan = adapters.take(options.adapters);

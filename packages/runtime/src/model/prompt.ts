@@ -139,6 +139,6 @@ export function needRoom(tokens: number, context: number, bound = ''): void {
   if (tokens < context) return;
   throw new RuntimeError(
     'PROMPT_TOO_LONG',
-    `the prompt has ${bound}${tokens} tokens, too many for the context of ${context}: shorten it, or load the model with a larger context`,
+    `the prompt has ${bound}${tokens} tokens, too many for the context of ${context}: shorten it, or load the model with a larger context (--ctx on the command line)`,
   );
 }

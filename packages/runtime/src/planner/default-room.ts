@@ -18,8 +18,8 @@ export const neededRoom = (model: PlannedModel, { context, sequences }: PlanRequ
   sequences * (context ?? Math.min(ownContext(model), modestContext));
 
 /**
- * Tokens in the cache where no context is requested: for each sequence the model's own context, as far as half of the
- * memory holds it that weights and steps leave; at least `neededRoom`, as far as all of this memory holds it.
+ * Tokens in the cache where no context is requested: for each sequence the model's own context, limited to half of
+ * the memory left after weights and steps; `neededRoom` may use all of it.
  */
 export function defaultRoom(model: PlannedModel, request: PlanRequest, parts: readonly PartFit[]): number {
   const largest = largestRoomOf(parts);

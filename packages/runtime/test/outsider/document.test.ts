@@ -18,11 +18,13 @@ test.each(['backend', 'architecture'])(
 
 test('the shortest driver of docs/writing-a-backend.md computes, with its own kernel', async () => {
   const page = readFileSync(new URL('../../../../docs/writing-a-backend.md', import.meta.url), 'utf8');
-  const [, code = ''] = /^```js\n([^`]*?referenceDriver[^`]*)^```$/ms.exec(page) ?? [];
+  const [, code = ''] = /^```js\n((?:(?!^```).)*?referenceDriver.*?)^```$/ms.exec(page) ?? [];
   const resolveFrom = makeApplication({
     'quern-backend-tiny': { quern: { backend: './index.mjs' }, files: { 'index.mjs': code } },
   });
-  const { backend } = await findBackend('tiny', { resolveFrom });
+  const foo = { resolveFrom, backendOptions: { foo: 1 } };
+  await expect(findBackend('tiny', foo)).rejects.toThrow("there is no option 'foo'");
+  const { backend } = await findBackend('tiny', { resolveFrom, threads: 1, precision: 'exact' });
   using step = backend.step();
   const x = step.input(Float32Array.of(-1, 0, 2));
   const y = Array.from(await step.read(backend.silu(x)));

@@ -3,6 +3,7 @@ import { formatReport, type Report, runConformance } from '@quern/conformance';
 import { type Driver, defineBackend, fusedOps } from '@quern/core';
 import { loadModel } from '@quern/runtime';
 import { plainDriver } from '../../../../docs/examples/backend/driver.js';
+import { createBackend } from '../../../../docs/examples/backend/index.js';
 import { planDriver } from '../../../../docs/examples/backend/plan-driver.js';
 
 const model = (name: string) => new URL(`../../../demo-model/model/${name}`, import.meta.url);
@@ -20,7 +21,7 @@ describe.each<[string, () => Driver]>([
   ['whole plans', planDriver],
 ])('an outsider’s backend that takes %s', (_form, createDriver) => {
   test('passes conformance; its fused kernels ran; ops that it lacks are counted as not supported', async () => {
-    const report = await runConformance({ createDriver });
+    const report = await runConformance({ createDriver, createBackend });
     if (report.failed > 0) throw new Error(formatReport(report));
     expect(report.passed).toBeGreaterThan(100);
     expect(fused(report, 'passed')).toEqual(own);
