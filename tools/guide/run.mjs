@@ -13,7 +13,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const linked = ['core', 'hub', 'models', 'quant', 'runtime', 'server', 'backend-cpu', 'demo-model'];
 
 /** An application that depends on this checkout's packages. */
-export function linkedApplication() {
+function linkedApplication() {
   const folder = mkdtempSync(join(tmpdir(), 'quern-guide-'));
   mkdirSync(join(folder, 'node_modules/@quern'), { recursive: true });
   for (const name of linked)
