@@ -1,5 +1,6 @@
-// npm runs this in a package's folder before and after packing (`prepack`, `postpack --restore`). docs/ travels once, in @quern/core:
-// READMEs of packages that depend on core link to it there. Links to other files become text.
+// npm runs this in a package's folder before and after packing (`prepack`, `postpack --restore`). docs/ travels once, in @quern/core.
+// Links of READMEs and pages lead to where the packages are installed, side by side in node_modules. A package that need not be
+// there is named beside the link. Links to files that no package has become text.
 import {
   cpSync,
   existsSync,
@@ -22,15 +23,6 @@ const original = join(folder, 'original-readme.md');
 const manifestOf = (path) => JSON.parse(readFileSync(join(path, 'package.json'), 'utf8'));
 const manifest = manifestOf(folder);
 const carries = manifest.name === '@quern/core';
-
-/** The folder of the pages as installed: in this package, or in core beside it; undefined: core need not be there. */
-function installedDocs() {
-  if (carries) return join(folder, 'docs');
-  const { dependencies, peerDependencies } = manifest;
-  if (!('@quern/core' in { ...dependencies, ...peerDependencies })) return undefined;
-  return resolve(folder, manifest.name.startsWith('@quern/') ? '../core/docs' : '../@quern/core/docs');
-}
-const placeOfDocs = installedDocs();
 
 const link = /\[((?:[^[\]]|\[[^\]]*\])*)\]\((?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)/g;
 
@@ -56,42 +48,60 @@ const pages = () =>
     .map(({ name, parentPath, path = parentPath }) => join(path, name))
     .filter(travels);
 
-/** The files of the package by its list: paths, and those left out. */
-function shippedFiles() {
-  const { files } = manifest;
-  const isLeftOut = (name) => name.startsWith('!');
+/** A published package: its folder, its name, and its files by the list of package.json: paths, and those left out. */
+function published(path) {
+  const { name, private: unpublished, files = [] } = manifestOf(path);
+  const isLeftOut = (file) => file.startsWith('!');
   return {
-    paths: files.filter((name) => !isLeftOut(name)).map((name) => join(folder, name)),
-    leftOut: files.filter(isLeftOut).map((name) => join(folder, name.slice(1))),
+    ...{ path, name, unpublished },
+    paths: ['README.md', ...files.filter((file) => !isLeftOut(file))].map((file) => join(path, file)),
+    leftOut: files.filter(isLeftOut).map((file) => join(path, file.slice(1))),
   };
 }
 
-/** The place of a repository file beside the installed package; undefined: not there. */
-function placeOf(path, { paths, leftOut }) {
-  if (travels(path)) return placeOfDocs && join(placeOfDocs, relative(docs, path));
-  return within(path, paths) && !within(path, leftOut) ? path : undefined;
+const packages = readdirSync(join(root, 'packages'))
+  .map((name) => published(join(root, 'packages', name)))
+  .filter(({ unpublished }) => !unpublished);
+
+/** Where a repository file is installed: the package, and the path from node_modules; undefined: in no package. */
+function placeOf(path) {
+  if (travels(path)) return { owner: '@quern/core', at: join('@quern/core/docs', relative(docs, path)) };
+  const owner = packages.find((each) => within(path, [each.path]));
+  if (!owner) return undefined;
+  const { name, paths, leftOut } = owner;
+  const file = path === owner.path ? join(path, 'README.md') : path;
+  const ships = existsSync(file) && within(file, paths) && !within(file, leftOut);
+  return ships ? { owner: name, at: join(name, relative(owner.path, file)) } : undefined;
 }
 
-/** A page's text with links rewritten from the place `from` in the repository to the place `to` in the package. */
-function rewritten(from, to, shipped) {
+/** Packages that are installed wherever this one is: itself and its dependencies. */
+const present = [
+  manifest.name,
+  ...Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies }).filter(
+    (name) => !manifest.peerDependenciesMeta?.[name]?.optional,
+  ),
+];
+
+/** A page's text with links rewritten from the place `from` in the repository to the path `to` from node_modules. */
+function rewritten(from, to) {
   return readFileSync(from, 'utf8').replace(link, (_, label, target, anchor = '') => {
     const path = resolve(dirname(from), target);
-    const place = placeOf(path, shipped);
+    const place = placeOf(path);
     if (!place) return `${label} (${relative(root, path)} in the repository)`;
-    return `[${label}](${relative(dirname(to), place)}${anchor})`;
+    const named = present.includes(place.owner) || label.includes(place.owner);
+    return `[${label}](${relative(dirname(to), place.at)}${anchor})${named ? '' : ` (in ${place.owner})`}`;
   });
 }
 
 function pack() {
-  const shipped = shippedFiles();
-  const text = rewritten(readme, readme, shipped);
+  const text = rewritten(readme, join(manifest.name, 'README.md'));
   renameSync(readme, original);
   writeFileSync(readme, text);
   for (const page of carries ? pages() : []) {
-    const to = placeOf(page, shipped);
-    mkdirSync(dirname(to), { recursive: true });
-    if (page.endsWith('.md')) writeFileSync(to, rewritten(page, to, shipped));
-    else cpSync(page, to, { recursive: true });
+    const to = join('docs', relative(docs, page));
+    mkdirSync(dirname(join(folder, to)), { recursive: true });
+    if (page.endsWith('.md')) writeFileSync(join(folder, to), rewritten(page, join(manifest.name, to)));
+    else cpSync(page, join(folder, to), { recursive: true });
   }
 }
 

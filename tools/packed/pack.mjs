@@ -65,31 +65,36 @@ const filesOf = (tarball) =>
 
 const manifestOf = (tarball) => JSON.parse(run('tar', ['-xzOf', tarball, 'package/package.json']));
 
-/** The files of a tarball and, where it depends on core, of core beside it: paths from node_modules. */
-function installedFiles(folder, file) {
-  const { name, version, dependencies, peerDependencies } = manifestOf(join(folder, file));
-  const core = join(folder, `quern-core-${version}.tgz`);
-  const needsCore = '@quern/core' in { ...dependencies, ...peerDependencies };
-  return {
-    name,
-    files: [
-      ...filesOf(join(folder, file)).map((path) => `${name}/${path}`),
-      ...(needsCore ? filesOf(core).map((path) => `@quern/core/${path}`) : []),
-    ],
-  };
-}
+/** The packages of a folder's tarballs, with their files by paths from node_modules. */
+export const packedIn = (folder) =>
+  readdirSync(folder)
+    .filter((file) => file.endsWith('.tgz'))
+    .map((file) => {
+      const { name, dependencies, peerDependencies } = manifestOf(join(folder, file));
+      const files = filesOf(join(folder, file)).map((path) => `${name}/${path}`);
+      return { file, name, needs: Object.keys({ ...dependencies, ...peerDependencies }), files };
+    });
 
-/** Broken links of a tarball's pages. */
-export function linkFaults(folder, file) {
-  const { name, files } = installedFiles(folder, file);
-  const there = (path) => files.includes(path) || files.some((each) => each.startsWith(`${path}/`));
+/** Links to files: label, target, and a word behind it such as "(in @quern/server)". */
+const fileLink =
+  /\[((?:[^[\]]|\[[^\]]*\])*)\]\((?!https?:|#|mailto:)([^)#\s]+)(?:#[^)\s]*)?\)(?: \(in ([^)]*)\))?/g;
+
+/** Links to files that no package has, and those to a package that need not be there and is not named. */
+export function linkFaults(folder, file, packed) {
+  const { name, needs, files } = packed.find((each) => each.file === file);
+  const faultOf = (page, [, label, target, stated]) => {
+    const path = posix.normalize(posix.join(posix.dirname(page), target));
+    const has = (each) => each === path || each.startsWith(`${path}/`);
+    const owner = packed.find((each) => each.files.some(has))?.name;
+    if (owner === undefined) return [`${page} links to ${target}, which is not there`];
+    if (owner === name || needs.includes(owner) || stated === owner || label.includes(owner)) return [];
+    return [`${page} links to ${target} without the name of ${owner}, which need not be there`];
+  };
   return files
-    .filter((path) => path.startsWith(`${name}/`) && path.endsWith('.md'))
+    .filter((path) => path.endsWith('.md'))
     .flatMap((page) => {
       const text = run('tar', ['-xzOf', join(folder, file), page.replace(name, 'package')]);
-      const links = [...text.matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/g)].map(([, target]) => target);
-      const dead = links.filter((target) => !there(posix.normalize(posix.join(posix.dirname(page), target))));
-      return dead.map((target) => `${page} links to ${target}, which is not there`);
+      return [...text.matchAll(fileLink)].flatMap((found) => faultOf(page, found));
     });
 }
 

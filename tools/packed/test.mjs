@@ -22,7 +22,7 @@ import { faultOfAddon } from '../gpu-addon.mjs';
 import { runGuide } from '../guide/run.mjs';
 import { root } from '../setup.mjs';
 import { checkArchitecture } from './architecture.mjs';
-import { contentFaults, foreignSources, linkFaults, packAll } from './pack.mjs';
+import { contentFaults, foreignSources, linkFaults, packAll, packedIn } from './pack.mjs';
 import { serve } from './registry.mjs';
 import { installAlone, measure, sizeFaults } from './size.mjs';
 import { compileFaults, compileWays, exportFaults, publintFaults } from './types.mjs';
@@ -155,9 +155,10 @@ async function installApp(origin) {
 }
 
 async function checkPackages(files) {
+  const packed = packedIn(packs);
   for (const file of files) {
     report(`contents of ${file}`, contentFaults(packs, file));
-    report(`links of ${file}`, linkFaults(packs, file));
+    report(`links of ${file}`, linkFaults(packs, file, packed));
   }
   for (const name of [...libraries, 'cli'])
     report(`nothing foreign in ${name}`, foreignSources(join(root, 'packages', name, 'dist')));
