@@ -35,7 +35,7 @@ export function chosenModel(offer: Offer, kind: ModelKindName, name: string | un
   const chosen = name === undefined ? first : servedName(offer, name);
   if (fitting.length === 0 && name === undefined) throw noneOf(pool, kind);
   if (chosen === undefined)
-    throw new ApiError(400, `name a model: there are ${fitting.join(', ')}`, 'model', 'missing');
+    throw new ApiError(400, `name a model: ${fitting.join(', ')}`, 'model', 'missing');
   const ownName = ownNameOf(offer, chosen);
   const found = named(pool, kind, ownName) ?? (anyModel && first ? named(pool, kind, first) : undefined);
   if (!found) throw noModel(offer, chosen);
@@ -104,5 +104,5 @@ export const knownNames = ({ pool, aliases = {} }: Offer): readonly string[] => 
 
 function noModel(offer: Offer, name: string): ApiError {
   const known = knownNames(offer).join(', ');
-  return new ApiError(404, `there is no model "${name}"; there are ${known}`, 'model', 'model_not_found');
+  return new ApiError(404, `there is no model "${name}"; known models: ${known}`, 'model', 'model_not_found');
 }
