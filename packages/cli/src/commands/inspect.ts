@@ -2,6 +2,7 @@ import { type DescribedModel, describeFile, type FileDescription } from '@quern/
 import { Command } from 'commander';
 import { type Planned, planHere, planLines } from '../inspect/plan.js';
 import { type LoadFlags, withPlanning } from '../options.js';
+import { count } from '../terminal/count.js';
 import { write, writeJson } from '../terminal/write.js';
 
 interface InspectFlags extends LoadFlags {
@@ -14,8 +15,9 @@ const longest = 60;
 /** A metadata value in one line; long strings and arrays are shortened and show their length. */
 export function show(value: unknown): string {
   if (typeof value === 'string') {
-    const line = JSON.stringify(value);
-    return line.length <= longest ? line : `${line.slice(0, longest)}… (${value.length} characters)`;
+    return value.length <= longest
+      ? JSON.stringify(value)
+      : `${JSON.stringify(value.slice(0, longest)).slice(0, -1)}… (${value.length} characters)`;
   }
   if (Array.isArray(value) || ArrayBuffer.isView(value)) {
     const items = Array.from(value as ArrayLike<unknown>);
@@ -25,7 +27,7 @@ export function show(value: unknown): string {
   return String(value);
 }
 
-const millions = (count: number) => (count / 1e6).toFixed(1);
+const millions = (number: number) => (number / 1e6).toFixed(1);
 
 /** With a mixture of experts, a token uses only the active parameters. */
 function showModel({ architecture, parameters, activeParameters, bytesPerToken }: DescribedModel): string {
@@ -39,17 +41,18 @@ function* modelLines(model: DescribedModel): Generator<string> {
   yield `  ${showModel(model)}`;
   const { unread } = model;
   const names = unread.length > 4 ? [...unread.slice(0, 4), '…'] : unread;
-  if (unread.length > 0) yield `  ${unread.length} tensors are not read: ${names.join(', ')}`;
+  if (unread.length > 0)
+    yield `  ${count(unread.length, 'tensor')} ${unread.length === 1 ? 'is' : 'are'} not read: ${names.join(', ')}`;
 }
 
 function* lines(file: FileDescription, planned: Planned | undefined, flags: InspectFlags): Generator<string> {
-  yield `${file.path}: ${file.kind}, ${file.tensors.length} tensors, ${(file.byteLength / 1e6).toFixed(1)} MB`;
+  yield `${file.path}: ${file.kind}, ${count(file.tensors.length, 'tensor')}, ${(file.byteLength / 1e6).toFixed(1)} MB`;
   if (file.model) yield* modelLines(file.model);
   if (file.modelError) yield `  cannot be run: ${file.modelError.message} (${file.modelError.code})`;
   if (planned) for (const line of planLines(planned)) yield `  ${line}`;
   for (const [key, value] of Object.entries(file.metadata)) yield `  ${key} = ${show(value)}`;
-  for (const { format, count, byteLength } of file.formats)
-    yield `  ${format}: ${count} tensors, ${(byteLength / 1e6).toFixed(1)} MB`;
+  for (const { format, count: tensors, byteLength } of file.formats)
+    yield `  ${format}: ${count(tensors, 'tensor')}, ${(byteLength / 1e6).toFixed(1)} MB`;
   if (flags.tensors)
     for (const { name, format, shape } of file.tensors) yield `  ${name} ${format} [${shape.join(', ')}]`;
 }

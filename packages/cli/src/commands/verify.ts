@@ -2,6 +2,7 @@ import { formatCloseness, type OpComparison } from '@quern/conformance';
 import { type Backend, type ModelKind, modelKind, type Precision, RuntimeError } from '@quern/runtime';
 import { Command } from 'commander';
 import { backendOptionOption, positive, positiveNumber, precisionOption } from '../options.js';
+import { count } from '../terminal/count.js';
 import { exitStatus } from '../terminal/exit-status.js';
 import { interruptible } from '../terminal/interrupt.js';
 import { write, writeJson } from '../terminal/write.js';
@@ -36,7 +37,7 @@ async function printOps(comparison: OpComparison): Promise<void> {
     await write(
       `FIRST BEYOND ITS TOLERANCE  ${first.op} at ${first.place}\n  ${first.operands}\n  ${first.message}\n\n`,
     );
-  await write(`${compared} ops compared, ${strayed} beyond their tolerance\n`);
+  await write(`${count(compared, 'op')} compared, ${strayed} beyond their tolerance\n`);
 }
 
 async function compareOps(
