@@ -1,6 +1,6 @@
 import type { Model } from '@quern/runtime';
 import { ApiError } from './errors.js';
-import { kindOf, type ModelKindName } from './kinds.js';
+import { exampleOf, kindOf, type ModelKindName } from './kinds.js';
 import type { PooledModel } from './pool/entry.js';
 import type { ModelPool } from './pool/pool.js';
 
@@ -56,7 +56,7 @@ function named(pool: ModelPool, kind: ModelKindName, name: string): ChosenModel 
   if (pooled.kind !== kind)
     throw new ApiError(
       400,
-      `"${name}" is a model for ${pooled.kind}; this route needs one for ${kind}`,
+      `"${name}" is a model for ${pooled.kind}; this route needs one for ${kind}: ${serveOne(kind)}`,
       'model',
       'wrong_kind',
     );
@@ -75,9 +75,12 @@ export function servedName({ pool, aliases = {} }: Offer, name: string): string 
   return !isKnown(name) && isKnown(other) ? other : name;
 }
 
+/** What the operator of the server can do. */
+const serveOne = (kind: ModelKindName): string => `serve one too, such as ${exampleOf[kind]}`;
+
 function noneOf(pool: ModelPool, kind: ModelKindName): ApiError {
   const served = pool.models.map((each) => `${each.name} (${each.kind})`);
-  const message = `this server has no model for ${kind}, which this route needs; it has ${served.join(', ') || 'none'}`;
+  const message = `this server has no model for ${kind}, which this route needs; it has ${served.join(', ') || 'none'}: ${serveOne(kind)}`;
   return new ApiError(400, message, 'model', 'missing');
 }
 
