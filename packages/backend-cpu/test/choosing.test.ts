@@ -45,6 +45,10 @@ test.each([0, -1, 1.5, Number.NaN, 100_000])('%d threads are refused', async (th
   await expect(cpuDriver({ threads })).rejects.toMatchObject({ code: 'BAD_ARGUMENT' });
 });
 
+test('the most threads are those of the option `threads` of @quern/runtime', async () => {
+  await expect(cpuDriver({ threads: 1025 })).rejects.toThrow('threads must be from 1 to 1024; got 1025');
+});
+
 test('default: as many threads as the process may use', async () => {
   const [own, three] = [await cpuDriver(), await cpuDriver({ threads: 3 })];
   expect(own.profile.threads).toBeGreaterThanOrEqual(1);

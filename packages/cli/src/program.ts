@@ -21,7 +21,7 @@ import { withExamples } from './examples.js';
 import { withModelNames } from './hub/model-names.js';
 import { version } from './own-package.js';
 import { exitHelp } from './terminal/exit-status.js';
-import { withHints } from './terminal/hints.js';
+import { withHints, withPlaceHint } from './terminal/hints.js';
 import { withVerbosity } from './terminal/verbosity.js';
 
 /** Prints a command's help. */
@@ -72,5 +72,5 @@ export function program(): Command {
     'after',
     `\nquern alone shows the devices and models that are here, and offers a demo.\nMODEL is a GGUF file, a folder with config.json and safetensors, \`demo\`, or a name of the Hugging Face Hub: hf:Qwen/Qwen3-0.6B-GGUF, qwen3:0.6b.\n${exitHelp}`,
   );
-  return root;
+  return withPlaceHint(root);
 }

@@ -187,7 +187,11 @@ describe('saved conversations', () => {
     await expect(save(path, turn, false)).rejects.toMatchObject({ code: 'FILE_EXISTS' });
     await save(path, turn, true);
     expect(await load(path)).toEqual({ system: undefined, turns: [turn] });
-    await expect(save(join(folder, 'no', 'x'), turn, false)).rejects.toMatchObject({ code: 'SAVE_FAILED' });
+    const away = join(folder, 'no', 'x');
+    await expect(save(away, turn, false)).rejects.toMatchObject({
+      code: 'SAVE_FAILED',
+      message: `the conversation is not saved: ${away}: no such file or directory (ENOENT): give a file in a folder that exists and may be written`,
+    });
   });
 
   test.each(['', '{}', '{"messages": [1]}', JSON.stringify([turn[0]]), JSON.stringify([turn[1], turn[0]])])(
@@ -196,7 +200,11 @@ describe('saved conversations', () => {
       const wrong = join(folder, 'wrong.json');
       writeFileSync(wrong, text);
       await expect(load(wrong)).rejects.toMatchObject({ code: 'NO_CONVERSATION' });
-      await expect(load(join(folder, 'none'))).rejects.toMatchObject({ code: 'LOAD_FAILED' });
+      const none = join(folder, 'none');
+      await expect(load(none)).rejects.toMatchObject({
+        code: 'LOAD_FAILED',
+        message: `no conversation is loaded: ${none}: there is no such file: /load takes a file that /save wrote`,
+      });
     },
   );
 });

@@ -6,6 +6,7 @@ import { demoModelPath } from '@quern/demo-model';
 import { type MetadataInput, openGguf, writeGguf } from '@quern/quant';
 import { forcedIsa } from '../../../test-scope.js';
 import { writeGgml } from '../../runtime/test/quantize/ggml-file.js';
+import { show } from '../src/commands/inspect.js';
 import { quern } from './cli.js';
 
 interface Expected {
@@ -143,6 +144,14 @@ test('--precision: logits are as asked, run tells it, devices too', async () => 
   expect(plan.ranges[0].precision).toBe('exact');
   const { stdout } = await quern(['devices', '--threads', '1', '--precision', 'fast']);
   expect(stdout).toMatch(/^cpu .*, 1 thread, precision fast$/m);
+});
+
+test.each([
+  ['a'.repeat(60), `"${'a'.repeat(60)}"`],
+  ['a'.repeat(61), `"${'a'.repeat(60)}… (61 characters)`],
+  [`${'"'.repeat(59)}`, JSON.stringify('"'.repeat(59))],
+])('inspect shortens what is longer than 60 characters: %j', (value, shown) => {
+  expect(show(value)).toBe(shown);
 });
 
 test('inspect shows metadata, formats and tensors', async () => {

@@ -66,6 +66,11 @@ describe.each([
     ['quern run demo --kv f3', ['f32']],
     ['quern run demo --chat-t', ['--chat-template']],
     ['quern completion z', ['zsh']],
+    ['quern completion ', ['bash', 'fish', 'zsh']],
+    ['quern run --backend a', ['auto']],
+    ['quern verify --backend ref', ['reference']],
+    ['quern bench --arch whisper-ti', ['whisper-tiny']],
+    ['quern bench --precision ex', ['exact']],
     ['quern quantize demo out.gguf q8', ['q8_0']],
     ['quern transcribe demo sp', ['speech.wav']],
     ['quern run demo --cache-dir m', [shell === 'bash' ? 'models' : 'models/']],
@@ -116,5 +121,8 @@ test('models: the demo, the cache, the short names', async () => {
 
 test('another shell is refused', async () => {
   const { code, stderr } = await quern(['completion', 'tcsh']);
-  expect([code, stderr]).toEqual([1, expect.stringMatching(/^error: .*'tcsh' is invalid.*bash, zsh, fish/)]);
+  expect([code, stderr]).toEqual([
+    1,
+    expect.stringMatching(/^error: .*'tcsh' is invalid.*bash, zsh, fish\.\n$/),
+  ]);
 });

@@ -28,7 +28,7 @@ test.each([
   for (const flags of [['--truncate'], ['--max-tokens', '64']]) {
     const { code, stdout, stderr } = await quern([...args, '--json', ...flags]);
     expect([code, JSON.parse(stdout).truncated]).toEqual([0, 1]);
-    expect(stderr).toContain('1 of 2 texts were longer than the limit');
+    expect(stderr).toContain('1 of 2 texts was longer than the limit and truncated');
   }
 });
 

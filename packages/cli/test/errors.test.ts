@@ -56,10 +56,10 @@ const cases: readonly (readonly [name: string, args: readonly string[], code: st
   ['a folder without a model to inspect', ['inspect', empty], 'NO_MODEL', /gguf/i],
   ['a backend without a name', ['run', 'demo', '-p', 'x', '--backend', ''], 'BAD_OPTION', /backend is ''/],
   [
-    'too many threads',
-    ['run', 'demo', '-p', 'x', '--threads', '600'],
+    'an instruction set that is none',
+    ['run', 'demo', '-p', 'x', '--backend', 'cpu', '--backend-option', 'isa=mmx'],
     'BACKEND_FAILED',
-    /refuses its options: threads .*600/,
+    /instruction set 'mmx' is not available/,
   ],
 ];
 
@@ -111,6 +111,13 @@ test.each([
   expect(stderr).toMatch(new RegExp(`option '.*${option}\\b.*' argument '${value}' is invalid`));
 });
 
+test.each(['0', '1025'])('--threads %s: one range in every command', async (threads) => {
+  for (const args of [['run', 'demo', '-p', 'x'], ['bench'], ['quantize', 'demo', 'o.gguf', 'q8_0']]) {
+    const { code, stderr } = await quern([...args, '--threads', threads]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('it must be a whole number from 1 to 1024.')]);
+  }
+});
+
 test('bench --make does not overwrite a file without --force', async () => {
   const path = file('mine.gguf', 'precious');
   const { code, stderr } = await quern(['bench', '--make', path]);
@@ -123,6 +130,31 @@ test('bench --svg does not overwrite a file; the error comes before measuring', 
   const { code, stderr } = await quern(['bench', '--svg', path]);
   expect([code, readFileSync(path, 'utf8')]).toEqual([1, 'precious']);
   expect(stderr).toBe(`error: ${path} exists already: --force overwrites it\n`);
+});
+
+const away = join(folder, 'no', 'folder');
+
+test.each([
+  ['bench', ['bench', '--svg', join(away, 'x.svg')]],
+  ['bench serve', ['bench', 'serve', 'http://127.0.0.1:9', '--svg', join(away, 'x.svg')]],
+])('%s --svg into a missing folder: the error comes before measuring', async (_, args) => {
+  const { code, stderr } = await quern(args);
+  expect(code).toBe(1);
+  expect(stderr).toBe(
+    `error: ${join(away, 'x.svg')} cannot be written: its folder: no such file or directory (ENOENT)\n`,
+  );
+});
+
+test.each([
+  ['bench', ['bench', '--arch', 'tiny']],
+  ['quantize --report', ['quantize', 'demo', '--report', '--text', file('text.txt', 'Once upon a time')]],
+])('%s without a folder for temporary files names the variable', async (_, args) => {
+  const { code, stderr } = await quern(args, '', { env: { TMPDIR: away, TEMP: away } });
+  expect(code).toBe(1);
+  expect(stderr).toMatch(
+    /^quern: no temporary folder can be made in .*no.folder: no such file or directory \(ENOENT\): set (TMPDIR|TEMP) to a folder that .*\(NO_TEMPORARY_FOLDER\)\n$/m,
+  );
+  expect(stderr).not.toMatch(/mkdtemp|\n\s+at /);
 });
 
 test.each([
@@ -167,6 +199,30 @@ test.each([
   const { code, stderr } = await quern(['run', 'demo', ...args]);
   expect(code).toBe(1);
   expect(stderr).toMatch(new RegExp(`^error: .*\\n\\(Did you mean ${flag}\\?\\)\\n$`));
+});
+
+test.each([
+  [
+    ['--quiet', 'run', 'demo', 'x'],
+    "error: unknown option '--quiet'\n(--quiet stands after the command: quern run … --quiet)\n(quern --help tells more)\n",
+  ],
+  [
+    ['--measure', 'devices'],
+    "error: unknown option '--measure'\n(--measure stands after the command: quern devices … --measure)\n(quern --help tells more)\n",
+  ],
+  [['--nosuch', 'run'], "error: unknown option '--nosuch'\n(quern --help tells more)\n"],
+])('%j: an option before the command is refused, with its place', async (args, expected) => {
+  expect(await quern(args)).toEqual({ code: 1, stdout: '', stderr: expected });
+});
+
+test.each([
+  [['run', 'demo'], 1, /^error: there is no prompt: .*nothing piped is no prompt/],
+  [['run', 'demo', '--raw'], 1, /^error: there is no prompt/],
+  [['run', 'demo', '', '-n', '1'], 0, /1 token on/],
+  [['run', 'demo', '-p', '', '-n', '1'], 0, /1 token on/],
+])('%j without input: status %d', async (args, status, says) => {
+  const { code, stderr } = await quern(args);
+  expect([code, stderr]).toEqual([status, expect.stringMatching(says)]);
 });
 
 test('no hint to an option that the command lacks', async () => {

@@ -41,7 +41,12 @@ const cases: readonly (readonly [row: string, args: readonly string[], status: n
     /^quern: .*\(CONTEXT_TOO_LARGE\)\n$/,
   ],
   ['no backend', [...story, '--backend', 'granite'], exitStatus.failed, /^quern: .*\(BACKEND_NOT_FOUND\)\n$/],
-  ['one that fails', [...story, '--threads', '600'], exitStatus.failed, /^quern: .*\(BACKEND_FAILED\)\n$/],
+  [
+    'one that fails',
+    [...story, '--backend', 'cpu', '--backend-option', 'isa=mmx'],
+    exitStatus.failed,
+    /^quern: .*\(BACKEND_FAILED\)\n$/,
+  ],
   ['a download that fails', ['run', 'hf:owner/name', '-p', 'x'], exitStatus.failed, /\(NOT_CACHED\)\n$/],
 ];
 

@@ -15,7 +15,9 @@ function folderWith(name: string, sizes: Readonly<Record<string, number>>): stri
   for (const [path, size] of Object.entries({ '.keep': 0, ...sizes })) {
     const file = join(folder, name, path);
     mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, Buffer.alloc(size));
+    const bytes = Buffer.alloc(size);
+    if (/\.gguf$/i.test(path)) bytes.write('GGUF');
+    writeFileSync(file, bytes);
   }
   return join(folder, name);
 }
@@ -67,6 +69,13 @@ test('models of a folder: splits once, no projectors, folders with weights', () 
   ]);
   expect(localModels(join(here, 'qwen'))).toEqual([{ name: '.', bytes: 40 }]);
   expect(localModels(join(here, 'none'))).toEqual([]);
+});
+
+test('what does not begin as GGUF is no model, whatever its name', () => {
+  const here = folderWith('texts', { 'short.gguf': 3, 'real.gguf': 4 });
+  writeFileSync(join(here, 'text.gguf'), 'hello\n');
+  mkdirSync(join(here, 'folder.gguf'));
+  expect(localModels(here)).toEqual([{ name: './real.gguf', bytes: 4 }]);
 });
 
 const device = {

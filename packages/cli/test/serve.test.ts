@@ -196,7 +196,7 @@ test('while requests run after SIGTERM, /ready is 503; a second SIGTERM ends at 
   server.kill('SIGTERM');
   const { code, stderr } = await server.finished;
   expect(code).toBe(143);
-  expect(stderr).toContain('waiting for 1 running requests');
+  expect(stderr).toContain('waiting for 1 running request\n');
   await expect(response.text()).rejects.toThrow(); // cut
 }, 120_000);
 

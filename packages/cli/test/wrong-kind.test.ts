@@ -2,8 +2,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { shortNames } from '@quern/hub';
 import { makeSyntheticEncoder, makeSyntheticSpeechModel } from '@quern/runtime';
 import { writeGgml } from '../../runtime/test/quantize/ggml-file.js';
+import { exampleOf } from '../../server/src/kinds.js';
 import { quern } from './cli.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'quern-kind-'));
@@ -19,11 +21,32 @@ beforeAll(async () => {
 });
 
 const ofEncoder =
-  'is an encoder, which embeds or ranks texts. Use quern embed or quern rerank; in a program, loadEmbedder';
+  'is an encoder, which embeds or ranks texts. Use quern embed or quern rerank; in a program, loadEmbedder. ';
 const ofSpeech =
-  'is a speech model, which writes down what it hears. Use quern transcribe; in a program, loadSpeechModel';
+  'is a speech model, which writes down what it hears. Use quern transcribe; in a program, loadSpeechModel. ';
 const ofLanguage =
-  'is a language model, which generates text. Use quern run or quern chat; in a program, loadModel';
+  'is a language model, which generates text. Use quern run or quern chat; in a program, loadModel. ';
+
+/** What the command takes instead. */
+const wanted: Readonly<Record<string, RegExp>> = {
+  run: /To generate text, take a language model, such as (\S+) \(quern pull NAME/,
+  logits: /To generate text, take a language model, such as (\S+) \(quern pull NAME/,
+  embed:
+    /To embed texts, take an encoder .*, such as (\S+); to rank them, .*, such as (\S+) \(quern pull NAME/,
+  rerank:
+    /To embed texts, take an encoder .*, such as (\S+); to rank them, .*, such as (\S+) \(quern pull NAME/,
+  transcribe: /To transcribe, take a Whisper model, such as (\S+) \(quern pull NAME/,
+};
+
+const short: readonly string[] = Object.entries(shortNames).flatMap(([family, tags]) =>
+  Object.keys(tags).map((tag) => `${family}:${tag}`),
+);
+const isKnown = (name: string): boolean =>
+  short.includes(name) || /^hf:[\w.-]+\/[\w.-]+(:[\w.-]+)?$/.test(name);
+
+test('the models that the server names are of the table of short names, or whole names', () => {
+  expect(Object.values(exampleOf).filter((name) => !isKnown(name))).toEqual([]);
+});
 
 test.each([
   ['run', [encoder, 'Hi'], ofEncoder],
@@ -32,6 +55,7 @@ test.each([
   ['logits', [whisper, '--ids', '1'], ofSpeech],
   ['embed', ['demo', 'Hi'], ofLanguage],
   ['embed', [ggml, 'Hi'], ofSpeech],
+  ['rerank', ['demo', 'Hi', 'Ho'], ofLanguage],
   ['transcribe', ['demo', join(folder, 'speech.wav')], ofLanguage],
   ['transcribe', [encoder, join(folder, 'speech.wav')], ofEncoder],
 ])('%s %j', async (command, args, says) => {
@@ -39,4 +63,7 @@ test.each([
   expect([code, stdout]).toEqual([1, '']);
   expect(stderr).toMatch(/^quern: .*\(WRONG_KIND\)\n$/);
   expect(stderr).toContain(says);
+  const [, ...names] = wanted[command]!.exec(stderr) ?? [];
+  expect(names.length).toBeGreaterThan(0);
+  for (const name of names) expect([name, isKnown(name)]).toEqual([name, true]);
 });

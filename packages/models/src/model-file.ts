@@ -12,7 +12,7 @@ import { findArchitecture } from './registry.js';
 import { decodeToF32 } from './weights/decode-weight.js';
 import { renamed } from './weights/rename.js';
 import { ggufWeights, safetensorsWeights, type WeightFile } from './weights/weight-file.js';
-import { wrongKind } from './wrong-kind.js';
+import { type ArchitectureKind, wrongKind } from './wrong-kind.js';
 
 interface OpenedModel<A = Architecture, C = DecoderConfig> {
   /** The GGUF file, or the safetensors file or index. */
@@ -72,7 +72,7 @@ export async function openModelFile(
 }
 
 async function openGgufModel(path: string): Promise<GgufModelFile> {
-  await needNoGgml(path);
+  await needNoGgml(path, 'language');
   const file = await openGguf(path);
   const { metadata } = file;
   const name = new Settings(path, (key) => metadata.get(key)).text('general.architecture');
@@ -103,8 +103,8 @@ export function needAllLayers(settings: Settings, { tensors }: WeightFile, layer
 }
 
 /** Files of whisper.cpp hold speech models. @throws ModelError WRONG_KIND */
-export async function needNoGgml(path: string): Promise<void> {
-  if (await isGgml(path)) throw wrongKind(path, 'whisper', 'speech');
+export async function needNoGgml(path: string, wanted: ArchitectureKind): Promise<void> {
+  if (await isGgml(path)) throw wrongKind(path, 'whisper', 'speech', wanted);
 }
 
 export function tokenCount({ metadata }: GgufFile): number {

@@ -19,7 +19,7 @@ import { qwen3Moe } from './qwen3-moe.js';
 import { type RegisteredArchitecture, registeredArchitectures } from './registered.js';
 import type { Naming } from './weights/weight-file.js';
 import { speechNames } from './whisper/names.js';
-import { wrongKind } from './wrong-kind.js';
+import { type ArchitectureKind, wrongKind } from './wrong-kind.js';
 
 /** Of any kind but speech. */
 type Known = Architecture | EncoderArchitecture;
@@ -76,9 +76,9 @@ export const hasArchitecture = (naming: Naming, name: string): boolean =>
  * DUPLICATE_ARCHITECTURE where two packages bring it.
  */
 export function findArchitecture(naming: Naming, name: string, settings: Settings): Architecture {
-  const found = find(naming, name, settings);
+  const found = find(naming, name, settings, 'language');
   if (!isEncoder(found)) return found;
-  throw wrongKind(settings.path, name, 'encoder');
+  throw wrongKind(settings.path, name, 'encoder', 'language');
 }
 
 /**
@@ -88,16 +88,16 @@ export function findArchitecture(naming: Naming, name: string, settings: Setting
  * DUPLICATE_ARCHITECTURE where two packages bring it.
  */
 export function findEncoder(naming: Naming, name: string, settings: Settings): EncoderArchitecture {
-  const found = find(naming, name, settings);
+  const found = find(naming, name, settings, 'encoder');
   if (isEncoder(found)) return found;
-  throw wrongKind(settings.path, name, 'language');
+  throw wrongKind(settings.path, name, 'language', 'encoder');
 }
 
 /** @throws ModelError UNKNOWN_ARCHITECTURE, or WRONG_KIND for an architecture that hears no speech. */
 export function needSpeech(naming: Naming, name: string, settings: Settings): void {
   if (speechNames[naming].includes(name)) return;
   const found = lookUp(naming, name, settings);
-  if (found) throw wrongKind(settings.path, name, isEncoder(found) ? 'encoder' : 'language');
+  if (found) throw wrongKind(settings.path, name, isEncoder(found) ? 'encoder' : 'language', 'speech');
   throw new ModelError(
     'UNKNOWN_ARCHITECTURE',
     `${settings.path}: the architecture '${name}' does not transcribe speech; those that do: ${speechNames[naming].join(', ')}`,
@@ -108,10 +108,10 @@ export function needSpeech(naming: Naming, name: string, settings: Settings): vo
 export const findOwn = (naming: Naming, name: string, settings: Settings): Known | undefined =>
   bestOf(ours, naming, name, settings)[0]?.architecture;
 
-function find(naming: Naming, name: string, settings: Settings): Known {
+function find(naming: Naming, name: string, settings: Settings, wanted: ArchitectureKind): Known {
   const found = lookUp(naming, name, settings);
   if (found) return found;
-  if (speechNames[naming].includes(name)) throw wrongKind(settings.path, name, 'speech');
+  if (speechNames[naming].includes(name)) throw wrongKind(settings.path, name, 'speech', wanted);
   throw unknown(naming, name, settings.path);
 }
 

@@ -67,7 +67,12 @@ export class Calls {
   begin(call: RoutedCall): void {
     this.needReady();
     if (this.running.size >= this.most)
-      throw new ApiError(429, `the server works on ${this.most} requests already`, null, 'too_many_requests');
+      throw new ApiError(
+        429,
+        `the server works on ${this.most} ${this.most === 1 ? 'request' : 'requests'} already`,
+        null,
+        'too_many_requests',
+      );
     this.running.add(call);
     call.limit(this.rules.requestMs);
   }

@@ -53,9 +53,9 @@ const unread: readonly (string | null)[] = [closing, 'body_timeout', 'too_many_b
 
 export const shutsDown = (): ApiError => new ApiError(503, 'the server shuts down', null, closing);
 
-/** A wrong field of a request. */
+/** A wrong field of a request; '': the whole body. */
 export const badField = (param: string, message: string, code: string | null = 'invalid_value'): ApiError =>
-  new ApiError(400, message, param, code);
+  new ApiError(400, message, param === '' ? null : param, code);
 
 /** The field that has the prompt or the texts: its name depends on the route. */
 const theInput = Symbol('input');

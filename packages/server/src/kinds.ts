@@ -27,3 +27,10 @@ export function kindOf(model: ServedModel): ModelKindName {
   if ('generate' in model) return 'generation';
   return 'embed' in model ? 'embedding' : 'speech';
 }
+
+/** A model of each kind, by a name that `quern serve` and `quern pull` take. */
+export const exampleOf: Readonly<Record<ModelKindName, string>> = {
+  generation: 'qwen3:0.6b',
+  embedding: 'nomic-embed-text:v1.5',
+  speech: 'hf:ggerganov/whisper.cpp:ggml-tiny.bin',
+};

@@ -1,6 +1,6 @@
 import type { Model } from '@quern/runtime';
 import { ApiError } from './errors.js';
-import { kindOf, type ModelKindName } from './kinds.js';
+import { exampleOf, kindOf, type ModelKindName } from './kinds.js';
 import type { PooledModel } from './pool/entry.js';
 import type { ModelPool } from './pool/pool.js';
 
@@ -35,7 +35,7 @@ export function chosenModel(offer: Offer, kind: ModelKindName, name: string | un
   const chosen = name === undefined ? first : servedName(offer, name);
   if (fitting.length === 0 && name === undefined) throw noneOf(pool, kind);
   if (chosen === undefined)
-    throw new ApiError(400, `name a model: there are ${fitting.join(', ')}`, 'model', 'missing');
+    throw new ApiError(400, `name a model: ${fitting.join(', ')}`, 'model', 'missing');
   const ownName = ownNameOf(offer, chosen);
   const found = named(pool, kind, ownName) ?? (anyModel && first ? named(pool, kind, first) : undefined);
   if (!found) throw noModel(offer, chosen);
@@ -56,7 +56,7 @@ function named(pool: ModelPool, kind: ModelKindName, name: string): ChosenModel 
   if (pooled.kind !== kind)
     throw new ApiError(
       400,
-      `"${name}" is a model for ${pooled.kind}; this route needs one for ${kind}`,
+      `"${name}" is a model for ${pooled.kind}; this route needs one for ${kind}: ${serveOne(kind)}`,
       'model',
       'wrong_kind',
     );
@@ -75,9 +75,12 @@ export function servedName({ pool, aliases = {} }: Offer, name: string): string 
   return !isKnown(name) && isKnown(other) ? other : name;
 }
 
+/** What the operator of the server can do. */
+const serveOne = (kind: ModelKindName): string => `serve one too, such as ${exampleOf[kind]}`;
+
 function noneOf(pool: ModelPool, kind: ModelKindName): ApiError {
   const served = pool.models.map((each) => `${each.name} (${each.kind})`);
-  const message = `this server has no model for ${kind}, which this route needs; it has ${served.join(', ') || 'none'}`;
+  const message = `this server has no model for ${kind}, which this route needs; it has ${served.join(', ') || 'none'}: ${serveOne(kind)}`;
   return new ApiError(400, message, 'model', 'missing');
 }
 
@@ -104,5 +107,5 @@ export const knownNames = ({ pool, aliases = {} }: Offer): readonly string[] => 
 
 function noModel(offer: Offer, name: string): ApiError {
   const known = knownNames(offer).join(', ');
-  return new ApiError(404, `there is no model "${name}"; there are ${known}`, 'model', 'model_not_found');
+  return new ApiError(404, `there is no model "${name}"; known models: ${known}`, 'model', 'model_not_found');
 }

@@ -309,7 +309,7 @@ function needAliases(where: string, { models, aliases }: HandlerOptions): void {
       throw badOption(`[${where}] aliases has '${alias}', which is a model's own name: choose another one`);
     if (!known.includes(own))
       throw badOption(
-        `[${where}] aliases.${alias} is '${own}', which is no model; there are ${known.join(', ')}`,
+        `[${where}] aliases.${alias} is '${own}', which is no model; known models: ${known.join(', ')}`,
       );
   }
 }

@@ -46,7 +46,7 @@ test('a name that nothing has: 404, which lists the names; with anyModel the fir
   const refused = await ask('claude-opus-5');
   expect([refused.status, (await json(refused)).error.message]).toEqual([
     404,
-    'there is no model "claude-opus-5"; there are demo, gpt-4o',
+    'there is no model "claude-opus-5"; known models: demo, gpt-4o',
   ]);
   await server.close();
   server = await serving(model, { anyModel: true });

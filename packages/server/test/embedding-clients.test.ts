@@ -162,7 +162,7 @@ describe('Cohere’s client', () => {
           body: { message: expect.stringMatching(/^texts\.1: .*tokens/) },
         });
       const cut = await client().embed({ ...long, truncate: 'END' });
-      expect(cut.meta?.warnings).toEqual(['1 of 2 texts were cut off']);
+      expect(cut.meta?.warnings).toEqual(['1 of 2 texts was cut off']);
       const { values } = await encoder.embed(long.texts, { maxTokens: 5, truncate: true });
       const short = await client().embed({ ...long, maxTokens: 5 });
       expect(short.embeddings.float!.flat()).toEqual(Array.from(values));

@@ -23,7 +23,7 @@ const common: readonly (readonly [string, Make, RegExp])[] = [
   [
     'an alias of nothing',
     given({ aliases: { a: 'none' } }),
-    /aliases\.a is 'none', which is no model; there are demo/,
+    /aliases\.a is 'none', which is no model; known models: demo/,
   ],
   [
     'an alias that is a name',

@@ -102,6 +102,6 @@ test('repeat_penalty is repetition_penalty', async () => {
 test('a route whose kind of model is missing', async () => {
   const response = await post(`${server.url}/v1/embeddings`, { input: 'x' });
   expect((await json(response)).error.message).toBe(
-    'this server has no model for embedding, which this route needs; it has demo (generation)',
+    'this server has no model for embedding, which this route needs; it has demo (generation): serve one too, such as nomic-embed-text:v1.5',
   );
 });

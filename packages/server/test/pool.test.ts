@@ -98,7 +98,7 @@ describe('loading', () => {
     const { pool } = fakePool({ a: 1, b: 2 });
     await expect(pool.acquire('c')).rejects.toMatchObject({
       code: 'UNKNOWN_MODEL',
-      message: 'there is no model "c"; there are a, b',
+      message: 'there is no model "c"; known models: a, b',
     });
   });
 });

@@ -11,7 +11,7 @@
 namespace quern {
 
 static int choose_threads(int64_t threads) {
-  constexpr int most = 512;
+  constexpr int most = 1024; // also the bound of the option `threads`, packages/runtime/src/discovery/find-backends.ts
   if (threads < 0 || threads > most)
     fail(Code::bad_argument, "threads must be from 1 to %d; got %lld", most, static_cast<long long>(threads));
   return threads ? static_cast<int>(threads) : std::min(most, default_threads());

@@ -24,12 +24,14 @@ interface Begun {
   readonly first: IteratorResult<ChatPiece, void>;
 }
 
+/** Stands for what a user says after the system message. */
+const anyUser: ChatMessage = { role: 'user', content: 'Hi' };
+
 const isTooLong = (error: unknown): boolean => isCoded(error) && error.code === 'PROMPT_TOO_LONG';
 
 /** One conversation. The session keeps what it has read, so a turn costs only its new tokens. */
 export class Conversation {
-  /** The system message. */
-  system: string | undefined;
+  private systemText: string | undefined;
   private readonly session;
   private readonly bar = progressBar();
   private turns: readonly Turn[] = [];
@@ -40,7 +42,21 @@ export class Conversation {
     private readonly speculate?: SpeculateOptions,
   ) {
     this.session = model.session();
-    this.system = flags.system || undefined;
+    this.systemText = flags.system || undefined;
+  }
+
+  /** The system message. */
+  get system(): string | undefined {
+    return this.systemText;
+  }
+
+  /**
+   * Sets the system message. Rejects, and keeps the one before, where every turn would fail with it: the model's template
+   * drops or refuses it, or it alone exceeds the context.
+   */
+  async setSystem(text: string | undefined): Promise<void> {
+    if (text !== undefined) await this.model.chatTokens([{ role: 'system', content: text }, anyUser]);
+    this.systemText = text;
   }
 
   reset(): void {
@@ -52,12 +68,19 @@ export class Conversation {
     return save(path, this.messages(this.turns), force);
   }
 
-  /** Goes on with a saved conversation; gives the number of its turns. @throws ChatError */
-  async load(path: string): Promise<number> {
+  /**
+   * Goes on with a saved conversation; gives the number of its turns. `refused`: why its system message is left out.
+   * @throws ChatError
+   */
+  async load(path: string): Promise<{ readonly turns: number; readonly refused?: Error }> {
     const { system, turns } = await load(path);
-    this.system = system;
+    const refused = await this.setSystem(system).then(
+      () => undefined,
+      (error: Error) => error,
+    );
+    if (refused) this.systemText = undefined;
     this.turns = turns;
-    return turns.length;
+    return { turns: turns.length, ...(refused && { refused }) };
   }
 
   private messages(turns: readonly Turn[]): ChatMessage[] {

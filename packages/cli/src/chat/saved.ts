@@ -1,5 +1,7 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import type { ChatMessage } from '@quern/runtime';
+import { readText } from '../read-text.js';
+import { systemReason } from '../system-reason.js';
 import { ChatError } from './error.js';
 
 /** A conversation in a file. */
@@ -14,14 +16,20 @@ export async function save(path: string, messages: readonly ChatMessage[], force
   await writeFile(path, text, { flag: force ? 'w' : 'wx' }).catch((error: NodeJS.ErrnoException) => {
     throw error.code === 'EEXIST'
       ? new ChatError('FILE_EXISTS', `${path} exists already: /save --force ${path} overwrites it`)
-      : new ChatError('SAVE_FAILED', `the conversation is not saved: ${error.message}`);
+      : new ChatError(
+          'SAVE_FAILED',
+          `the conversation is not saved: ${path}: ${systemReason(error)}: give a file in a folder that exists and may be written`,
+        );
   });
 }
 
 /** @throws ChatError LOAD_FAILED, NO_CONVERSATION */
 export async function load(path: string): Promise<Saved> {
-  const text = await readFile(path, 'utf8').catch((error: Error) => {
-    throw new ChatError('LOAD_FAILED', `no conversation is loaded: ${error.message}`);
+  const text = await readText(path).catch((error: Error) => {
+    throw new ChatError(
+      'LOAD_FAILED',
+      `no conversation is loaded: ${error.message}: /load takes a file that /save wrote`,
+    );
   });
   const messages = messagesIn(text);
   if (!messages) throw noConversation(path);

@@ -1,4 +1,3 @@
-import { writeFileSync } from 'node:fs';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { BenchError } from '../bench/error.js';
 import { type Length, parseLength } from '../bench/serve/draw.js';
@@ -6,6 +5,7 @@ import { figuresOf, type LoadFigures } from '../bench/serve/figures.js';
 import { sendLoad } from '../bench/serve/load.js';
 import { loadChart, showLoad } from '../bench/serve/show.js';
 import { parserOf } from '../options.js';
+import { needFolder, writeText } from '../output-path.js';
 import { wholeOption } from '../serve/whole-option.js';
 import { count } from '../terminal/count.js';
 import { interruptible } from '../terminal/interrupt.js';
@@ -63,6 +63,7 @@ const apiOf = (url: string): string => `${url.replace(/\/+$/, '').replace(/\/v1$
 
 async function load(url: string, flags: LoadFlags, command: Command): Promise<void> {
   needOptionsHere(command);
+  if (flags.svg !== undefined) needFolder(flags.svg, command);
   const { model, apiKey: key, completions = false, sharedPrefix: sharedTokens, rate, ...rest } = flags;
   const target = { url: apiOf(url), model, key, chat: !completions };
   await interruptible(async (signal) => {
@@ -71,7 +72,7 @@ async function load(url: string, flags: LoadFlags, command: Command): Promise<vo
     const figures = figuresOf(result, { firstToken: flags.sloTtft, betweenTokens: flags.sloItl });
     if (flags.json) await writeJson(figures);
     else await write(showLoad(figures));
-    if (flags.svg !== undefined) writeFileSync(flags.svg, loadChart(figures));
+    if (flags.svg !== undefined) writeText(flags.svg, loadChart(figures));
     signal.throwIfAborted();
     needSuccess(figures);
   });

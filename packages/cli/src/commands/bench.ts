@@ -1,10 +1,10 @@
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   type Backend,
   type KvDtype,
   type ModelKind,
   modelKind,
+  optionSchemas,
   type Precision,
   precisions,
   type SyntheticFormat,
@@ -20,8 +20,16 @@ import { measureModel } from '../bench/run.js';
 import { measureSpeech } from '../bench/speech.js';
 import { type Machine, type Run, showMachine, showProfile, showRun, showTable } from '../bench/table.js';
 import { showWork, type WorkFlags } from '../bench/works.js';
-import { kvOption, noMmapOption, positive, splitOption, whole, withNamedBackend } from '../options.js';
-import { needFree } from '../output-path.js';
+import {
+  kvOption,
+  noMmapOption,
+  parserOf,
+  positive,
+  splitOption,
+  whole,
+  withNamedBackend,
+} from '../options.js';
+import { needFolder, needFree, writeText } from '../output-path.js';
 import { inTemporaryFolder } from '../temporary-folder.js';
 import { interruptible } from '../terminal/interrupt.js';
 import { notice } from '../terminal/report.js';
@@ -180,7 +188,7 @@ async function measure(flags: BenchFlags, command: Command, signal: AbortSignal)
 async function print({ machines, runs }: Measurements, { json, svg }: BenchFlags): Promise<void> {
   if (json) await writeJson({ machines, runs });
   else await write(`${machines.map(showMachine).join('')}${runs.map(showRun).join('')}\n${showTable(runs)}`);
-  if (svg !== undefined) writeFileSync(svg, chartOf(runs));
+  if (svg !== undefined) writeText(svg, chartOf(runs));
 }
 
 async function make(path: string, { arch, format, seed }: BenchFlags, signal: AbortSignal): Promise<void> {
@@ -210,7 +218,10 @@ function needParts({ backend, split, isa, make: path }: BenchFlags, command: Com
 function needSense(flags: BenchFlags, command: Command): void {
   needParts(flags, command);
   const { make: path, svg, force, arch, format } = flags;
-  if (svg !== undefined) needFree(svg, force, command);
+  if (svg !== undefined) {
+    needFree(svg, force, command);
+    needFolder(svg, command);
+  }
   if (path === undefined) return;
   if (arch.length * format.length > 1)
     command.error('error: --make writes one file: give one --arch and one --format');
@@ -248,15 +259,16 @@ async function bench(flags: BenchFlags, command: Command): Promise<void> {
 
 const several = '; several, separated by commas';
 
+/** An option that takes several of these names. */
+const namesOption = (flags: string, about: string, names: readonly string[]): Option =>
+  new Option(flags, about + several).choices(names).argParser(listOf(oneOf(names)));
+
 export const benchCommand = (): Command =>
   withNamedBackend(new Command('bench'))
     .description('measure speed, on random weights of a true shape or on a model file')
-    .option(`--arch <shapes>`, `model shapes${several}`, listOf(oneOf(Object.keys(archs))), ['qwen3-0.6b'])
-    .option(
-      '--format <formats>',
-      `of the weights${several}`,
-      listOf(oneOf(Object.keys(syntheticFormats) as SyntheticFormat[])),
-      ['q4_k_m'],
+    .addOption(namesOption('--arch <shapes>', 'model shapes', Object.keys(archs)).default(['qwen3-0.6b']))
+    .addOption(
+      namesOption('--format <formats>', 'of the weights', Object.keys(syntheticFormats)).default(['q4_k_m']),
     )
     .option('--seed <s>', 'of the random weights', whole, 1)
     .addOption(splitOption())
@@ -287,12 +299,12 @@ export const benchCommand = (): Command =>
       [1],
     )
     .addOption(kvOption())
-    .option('--threads <n>', `threads to compute with${several}`, listOf(positive))
     .option(
-      '--precision <names>',
-      `how products and attention may round: ${precisions.join(', ')}${several}`,
-      listOf(oneOf(precisions)),
+      '--threads <n>',
+      `threads to compute with${several}`,
+      listOf(parserOf(optionSchemas.LoadOptions.threads)),
     )
+    .addOption(namesOption('--precision <names>', 'how products and attention may round', precisions))
     .option('--isa <names>', `instruction sets of the backend${several}`, listOf(word))
     .addOption(noMmapOption())
     .option('--repeat <times>', 'repetitions; the report has median and quartiles', positive, 5)

@@ -15,6 +15,7 @@ import {
   speculateOptions,
   withSpeculation,
 } from '../speculation.js';
+import { systemReason } from '../system-reason.js';
 import { count } from '../terminal/count.js';
 import { Interrupted, interruptible } from '../terminal/interrupt.js';
 import { isCoded, notice, report, say, sayError } from '../terminal/report.js';
@@ -24,15 +25,14 @@ interface ChatFlags extends LoadFlags, ConversationFlags, SpeculationFlags, Temp
   readonly history: boolean;
 }
 
-/** Errors that would repeat for every line; at a terminal, `/system -` mends IGNORED. */
-const isPermanent = (code: string, interactive: boolean): boolean =>
-  ['NO_CHAT_TEMPLATE', 'NO_TOKENIZER'].includes(code) || (code === 'IGNORED' && !interactive);
+/** Errors that would repeat for every line. */
+const isPermanent = (code: string): boolean => ['NO_CHAT_TEMPLATE', 'NO_TOKENIZER'].includes(code);
 
 /** An error of one line leaves the chat unchanged; input from a pipe: exit status 1 at the end. */
 function reportLineError(error: unknown, interactive: boolean): void {
   const stopped = error instanceof Interrupted && error.by === 'SIGINT' && interactive;
   if (stopped) return;
-  if (!isCoded(error) || isPermanent(error.code, interactive)) throw error;
+  if (!isCoded(error) || isPermanent(error.code)) throw error;
   if (interactive) sayError(error);
   else report(error);
 }
@@ -65,13 +65,13 @@ async function command(conversation: Conversation, line: Exclude<Line, { kind: '
   if (line.kind === 'unknown') throw unknownCommand(line.command);
   if (line.kind === 'reset') conversation.reset();
   else if (line.kind === 'help') say(help);
-  else if (line.kind === 'system') setSystem(conversation, line.argument);
+  else if (line.kind === 'system') await setSystem(conversation, line.argument);
   else if (line.kind === 'save') await save(conversation, line.argument);
   else if (line.kind === 'load') await loadSaved(conversation, line.argument);
 }
 
-function setSystem(conversation: Conversation, text: string): void {
-  if (text !== '') conversation.system = text === '-' ? undefined : text;
+async function setSystem(conversation: Conversation, text: string): Promise<void> {
+  if (text !== '') await conversation.setSystem(text === '-' ? undefined : text);
   const { system } = conversation;
   say(system === undefined ? 'there is no system message' : `the system message: ${system}`);
 }
@@ -85,13 +85,16 @@ async function save(conversation: Conversation, argument: string): Promise<void>
 
 async function loadSaved(conversation: Conversation, path: string): Promise<void> {
   if (path === '') throw new ChatError('NO_FILE', '/load needs a file: /load chat.json');
-  const turns = await conversation.load(path);
+  const { turns, refused } = await conversation.load(path);
   say(`${count(turns, 'turn')} of ${path}`);
+  if (refused) say(`the system message of ${path} is left out: ${refused.message}`);
 }
 
 const openHistory = ({ history }: ChatFlags): Promise<History> =>
-  History.open(history && process.stdin.isTTY ? historyPath() : '', ({ message }) =>
-    notice(`earlier messages are not kept: ${message} (--no-history does without)`),
+  History.open(history && process.stdin.isTTY ? historyPath() : '', (error) =>
+    notice(
+      `earlier messages are not kept: ${historyPath()}: ${systemReason(error)} (--no-history does without; QUERN_CHAT_HISTORY names another file)`,
+    ),
   );
 
 async function converse(
@@ -103,6 +106,7 @@ async function converse(
   const conversation = new Conversation(model, flags, speculate);
   if (lines.interactive) notice(`${model.backend}, context of ${model.context} tokens. ${hint}`);
   try {
+    await conversation.setSystem(conversation.system); // rejects where every turn would fail
     let line = await lines.next();
     while (line !== undefined && (await execute(conversation, line, lines.interactive)))
       line = await lines.next();

@@ -1,4 +1,4 @@
-import { Argument, Command } from 'commander';
+import { Argument, Command, InvalidArgumentError } from 'commander';
 import { bashScript } from '../completion/bash.js';
 import { fishScript } from '../completion/fish.js';
 import { commandsOf } from '../completion/tree.js';
@@ -24,6 +24,15 @@ async function completion(shell: Shell | 'models', _flags: object, command: Comm
   await write(scripts[shell](commandsOf(command.parent!)));
 }
 
+const shells = Object.keys(scripts) as Shell[];
+
+/** Also 'models', which the scripts call. */
+function shellOf(text: string): Shell | 'models' {
+  const found = ([...shells, 'models'] as const).find((name) => name === text);
+  if (found !== undefined) return found;
+  throw new InvalidArgumentError(`It must be one of ${shells.join(', ')}.`);
+}
+
 const setUp = `
 Set up, once:
   bash  echo 'eval "$(quern completion bash)"' >> ~/.bashrc
@@ -33,11 +42,6 @@ Set up, once:
 export const completionCommand = (): Command =>
   new Command('completion')
     .description('print a script that completes commands, options and models in a shell')
-    .addArgument(
-      new Argument('<shell>', 'bash, zsh or fish; models: the names that the scripts offer').choices([
-        ...Object.keys(scripts),
-        'models',
-      ]),
-    )
+    .addArgument(new Argument('<shell>').choices(shells).argParser(shellOf))
     .addHelpText('after', setUp)
     .action(completion);

@@ -2,6 +2,7 @@ import { type EmbedOptions, optionSchemas, type TextsOptions } from '@quern/runt
 import { Command } from 'commander';
 import { withEmbedder } from '../load.js';
 import { type BackendFlags, numberOption, withBackend } from '../options.js';
+import { count } from '../terminal/count.js';
 import { interruptible } from '../terminal/interrupt.js';
 import { progressBar } from '../terminal/progress.js';
 import { notice } from '../terminal/report.js';
@@ -43,7 +44,10 @@ const optionsOf = ({ prompt, prefix, ...lengths }: EmbedFlags): EmbedOptions => 
 
 /** Reports truncated texts on stderr. */
 export function reportTruncated(truncated: number, texts: number): void {
-  if (truncated > 0) notice(`${truncated} of ${texts} texts were longer than the limit and were truncated`);
+  if (truncated > 0)
+    notice(
+      `${truncated} of ${count(texts, 'text')} ${truncated === 1 ? 'was' : 'were'} longer than the limit and truncated`,
+    );
 }
 
 async function embed(path: string, given: string[], flags: EmbedFlags, command: Command): Promise<void> {

@@ -15,8 +15,9 @@ const longest = 60;
 /** A metadata value in one line; long strings and arrays are shortened and show their length. */
 export function show(value: unknown): string {
   if (typeof value === 'string') {
-    const line = JSON.stringify(value);
-    return line.length <= longest ? line : `${line.slice(0, longest)}… (${value.length} characters)`;
+    return value.length <= longest
+      ? JSON.stringify(value)
+      : `${JSON.stringify(value.slice(0, longest)).slice(0, -1)}… (${value.length} characters)`;
   }
   if (Array.isArray(value) || ArrayBuffer.isView(value)) {
     const items = Array.from(value as ArrayLike<unknown>);
@@ -40,7 +41,8 @@ function* modelLines(model: DescribedModel): Generator<string> {
   yield `  ${showModel(model)}`;
   const { unread } = model;
   const names = unread.length > 4 ? [...unread.slice(0, 4), '…'] : unread;
-  if (unread.length > 0) yield `  ${count(unread.length, 'tensor')} not read: ${names.join(', ')}`;
+  if (unread.length > 0)
+    yield `  ${count(unread.length, 'tensor')} ${unread.length === 1 ? 'is' : 'are'} not read: ${names.join(', ')}`;
 }
 
 function* lines(file: FileDescription, planned: Planned | undefined, flags: InspectFlags): Generator<string> {

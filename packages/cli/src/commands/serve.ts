@@ -18,6 +18,7 @@ import {
   withSpeculation,
   withSpeculator,
 } from '../speculation.js';
+import { count } from '../terminal/count.js';
 import { interruptible } from '../terminal/interrupt.js';
 import { notice } from '../terminal/report.js';
 
@@ -194,7 +195,7 @@ const serverOptions = (models: ModelPool, flags: ListenFlags): ServeOptions => (
 /** SIGINT and SIGTERM end the server: running requests go on, up to a time. */
 async function untilStopped(server: RunningServer, signal: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
-  if (server.running > 0) notice(`waiting for ${server.running} running requests`);
+  if (server.running > 0) notice(`waiting for ${count(server.running, 'running request')}`);
   await server.close();
 }
 

@@ -11,6 +11,7 @@ import {
 } from '@quern/runtime';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { type BackendFlags, helpOf, numberOption, oneBackendOptions, withBackend } from '../options.js';
+import { count } from '../terminal/count.js';
 import { interruptible } from '../terminal/interrupt.js';
 import { type ProgressBar, progressBar } from '../terminal/progress.js';
 import { notice } from '../terminal/report.js';
@@ -121,7 +122,10 @@ async function print(
   if (format === 'json') await writeJson(jsonResult(model, result));
   else notice(summary(model, result));
   const { cutPromptTokens: cut } = result;
-  if (cut > 0) notice(`the prompt is too long: its first ${cut} tokens were not read`);
+  if (cut > 0)
+    notice(
+      `the prompt is too long: the first ${count(cut, 'token')} of it ${cut === 1 ? 'was' : 'were'} not read`,
+    );
 }
 
 const isSound = (path: string): boolean => /\.(wav|flac|mp3|ogg|oga|opus|webm|mka|m4a|mp4|aac)$/i.test(path);

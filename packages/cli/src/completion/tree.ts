@@ -1,3 +1,4 @@
+import { quernPackages } from '@quern/runtime';
 import type { Command, Option } from 'commander';
 
 /** What stands where a value or an argument is expected. */
@@ -45,6 +46,14 @@ function expectedOf(placeholder: string, choices: readonly string[] | undefined)
   return { kind: files.test(placeholder) ? 'file' : 'text' };
 }
 
+/** What --backend takes: auto, and the installed backends by their short names. */
+const backendNames = (): string[] => [
+  'auto',
+  ...quernPackages()
+    .filter(({ quern }) => quern.backend !== undefined)
+    .map(({ name }) => name.replace(/^@quern\/backend-/, '')),
+];
+
 /** '--kv <type>' → 'type' */
 const placeholderOf = (flags: string): string => /[<[]\s*(.+?)\s*[>\]]$/.exec(flags)?.[1] ?? '';
 
@@ -58,7 +67,8 @@ function optionOf({
   argChoices,
 }: Option): CompletedOption[] {
   if (!long) return [];
-  const value = required || optional ? expectedOf(placeholderOf(flags), argChoices) : undefined;
+  const choices = long === '--backend' ? backendNames() : argChoices;
+  const value = required || optional ? expectedOf(placeholderOf(flags), choices) : undefined;
   return [{ long, ...(short && { short }), description, ...(value && { value }) }];
 }
 

@@ -1,4 +1,4 @@
-import { readdirSync, statSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** A model that a command takes by this name. */
@@ -23,6 +23,25 @@ const sizeOf = (path: string): number => {
     return 0;
   }
 };
+
+/** Whether a file begins as GGUF does. Only regular files are opened: a pipe would wait for its writer. */
+function hasMagic(path: string): boolean {
+  if (sizeOf(path) < magic.length) return false;
+  const begun = Buffer.alloc(magic.length);
+  try {
+    const file = openSync(path, 'r');
+    try {
+      readSync(file, begun, 0, magic.length, 0);
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    return false;
+  }
+  return begun.toString('latin1') === magic;
+}
+
+const magic = 'GGUF';
 
 const later = /-(?!00001)\d{5}-of-\d{5}\.gguf$/;
 
@@ -49,7 +68,7 @@ function weightBytes(folder: string): number {
 export function localModels(folder: string): FoundModel[] {
   const names = namesIn(folder);
   const files = names
-    .filter(isModel)
+    .filter((name) => isModel(name) && hasMagic(join(folder, name)))
     .map((name) => ({ name: `./${name}`, bytes: ggufBytes(folder, name, names) }));
   const folders = ['.', ...names].map((name) => ({
     name: name === '.' ? name : `./${name}`,

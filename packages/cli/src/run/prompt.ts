@@ -13,7 +13,10 @@ export const withPrompt = (command: Command): Command =>
     .option('-p, --prompt <text>', 'the prompt, as the argument')
     .option('-f, --file <path>', 'a file with the prompt; a final line break is dropped');
 
-/** The prompt from the argument, -p, -f or standard input. Ends the program if none or several are given. */
+const noPrompt =
+  'error: there is no prompt: give one with -p <text>, as an argument, with -f <file>, or pipe it into standard input (nothing piped is no prompt)';
+
+/** The prompt from the argument, -p, -f or standard input. Ends the program if none or several are given; empty input is none. */
 export async function readPrompt(
   argument: string | undefined,
   { prompt, file }: PromptFlags,
@@ -25,10 +28,7 @@ export async function readPrompt(
     ...(file === undefined ? [] : ['with -f']),
   ];
   if (given.length > 1) command.error(`error: the prompt is given ${given.join(' and ')}: give it once`);
-  const text =
-    file === undefined ? (argument ?? prompt ?? (await readStdin())) : withoutLineEnd(await readText(file));
-  if (text !== undefined) return text;
-  return command.error(
-    'error: there is no prompt: give one with -p <text>, as an argument, with -f <file>, or pipe it into standard input',
-  );
+  if (file !== undefined) return withoutLineEnd(await readText(file));
+  const text = argument ?? prompt ?? ((await readStdin()) || undefined);
+  return text ?? command.error(noPrompt);
 }

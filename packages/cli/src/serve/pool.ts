@@ -1,5 +1,6 @@
 import { modelKind, QuernError, RuntimeError } from '@quern/runtime';
 import type { ModelPool, ModelSource } from '@quern/server';
+import { count } from '../terminal/count.js';
 import { say, sayError } from '../terminal/report.js';
 import type { NamedPath } from './model-name.js';
 import { pinnedSource, plannedSource, type SourceFlags } from './source.js';
@@ -62,10 +63,10 @@ async function plannedModels({ paths, found }: ServedPaths, flags: PoolFlags) {
       planned.push([named.name, await plannedSource(named, flags, budget, isPinned(named))]);
     } catch (error) {
       if (!(error instanceof QuernError && found.has(named.path))) throw error;
-      faults.push(`${named.path}: ${error.message}`);
+      faults.push(error.message.includes(named.path) ? error.message : `${named.path}: ${error.message}`);
     }
   for (const fault of faults) say(`left out: ${fault}`);
   if (planned.length === 0)
-    throw new RuntimeError('MODEL_NOT_FOUND', `none of the ${paths.length} models can be served`);
+    throw new RuntimeError('MODEL_NOT_FOUND', `none of ${count(paths.length, 'model')} can be served`);
   return planned;
 }

@@ -9,4 +9,4 @@ export const exitStatus = {
 } as const;
 
 /** For the help of `quern`. */
-export const exitHelp = `Exit status: ${exitStatus.done} done, ${exitStatus.failed} an error, ${exitStatus.SIGINT} Ctrl-C, ${exitStatus.SIGTERM} SIGTERM.`;
+export const exitHelp = `Exit status: ${exitStatus.done} done, ${exitStatus.failed} an error, ${exitStatus.SIGINT} Ctrl-C, ${exitStatus.SIGTERM} SIGTERM; quern serve that is stopped: ${exitStatus.done}.`;

@@ -56,3 +56,17 @@ function hinted(command: Command, text: string): string {
   const [error, ...rest] = text.split('\n').filter((line) => !line.startsWith('(Did you mean'));
   return [error, `(Did you mean ${flag}?)`, ...rest].join('\n');
 }
+
+/** Adds to the error of an option that stands before the command where it belongs. */
+export const withPlaceHint = (root: Command): Command =>
+  root.configureOutput({ outputError: (text, write) => write(placed(root, text)) });
+
+function placed(root: Command, text: string): string {
+  const [line, flag] = /^error: unknown option '([^'=]+).*'$/m.exec(text) ?? [];
+  const owners = root.commands.filter((command) =>
+    command.options.some(({ long, short }) => [long, short].includes(flag)),
+  );
+  if (line === undefined || owners.length === 0) return text;
+  const usual = owners.find((command) => command.name() === 'run') ?? owners[0]!;
+  return `${line}\n(${flag} stands after the command: quern ${usual.name()} … ${flag})\n`;
+}

@@ -47,7 +47,7 @@ export async function openEncoderFile(
 }
 
 async function openGgufEncoder(path: string): Promise<EncoderFile> {
-  await needNoGgml(path);
+  await needNoGgml(path, 'encoder');
   const file = await openGguf(path);
   const { metadata } = file;
   const name = new Settings(path, (key) => metadata.get(key)).text('general.architecture');

@@ -60,7 +60,7 @@ function toolOf({ name }: AnswerCall, tools: readonly NamedTool[]) {
   const found = tools.find((tool) => tool.name === name);
   if (found?.run) return { check: found.check, run: found.run };
   const names = tools.map((tool) => `'${tool.name}'`).join(', ');
-  throw new RuntimeError('BAD_CALL', `there is no tool '${name}'; there are ${names}`);
+  throw new RuntimeError('BAD_CALL', `there is no tool '${name}'; known tools: ${names}`);
 }
 
 /** @throws RuntimeError BAD_CALL; BAD_GRAMMAR where the schema of the tool is wrong */

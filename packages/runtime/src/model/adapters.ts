@@ -145,7 +145,7 @@ export class Adapters {
     const known = [...this.names.keys()].map((each) => `'${each}'`).join(', ');
     throw new RuntimeError(
       'ADAPTER_NOT_FOUND',
-      `there is no adapter '${name}'; ${known === '' ? 'none is loaded: model.loadAdapter(name, path)' : `there are ${known}`}`,
+      `there is no adapter '${name}'; ${known === '' ? 'none is loaded: model.loadAdapter(name, path)' : `known adapters: ${known}`}`,
     );
   }
 

@@ -331,6 +331,9 @@ export class Model {
   private needMessages(where: string, messages: unknown, options: Pick<ChatTextOptions, 'roles'>): void {
     const { chatTemplate } = this;
     needMessages(where, messages, badArgument, chatTemplate && rolesFor(chatTemplate, options));
+    if (messages.length > 0) return;
+    const example = "[{ role: 'user', content: 'Hello!' }]";
+    throw badArgument(`[${where}] messages is empty; it must have a message, as ${example}`, 'messages');
   }
 
   private needChatTemplate(): ChatTemplate {

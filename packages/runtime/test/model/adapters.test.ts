@@ -137,7 +137,9 @@ describe.each(backends)('adapters on %s', (backend) => {
 
   test('refusals', async () => {
     using model = await open();
-    await expect(tokensOf(model, 'three')).rejects.toThrow(/no adapter 'three'; there are 'one', 'two'/);
+    await expect(tokensOf(model, 'three')).rejects.toThrow(
+      /no adapter 'three'; known adapters: 'one', 'two'/,
+    );
     await expect(tokensOf(model, ['one', 'one'])).rejects.toThrow(/may come once/);
     await expect(tokensOf(model, { name: 'one', scale: Number.NaN })).rejects.toMatchObject({
       code: 'BAD_OPTION',

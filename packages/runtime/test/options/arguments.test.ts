@@ -406,6 +406,11 @@ describe('messages', () => {
     ],
     [
       'model.chat',
+      [[]],
+      "[chat] messages is empty; it must have a message, as [{ role: 'user', content: 'Hello!' }] (BAD_ARGUMENT)",
+    ],
+    [
+      'model.chat',
       [[...chat, { role: 'usr', content: 'x' }]],
       "[chat] messages[1] has the role 'usr'; the chat template of this model knows 'system', 'user', 'assistant', 'tool': did you mean 'user'? (BAD_ARGUMENT)",
     ],

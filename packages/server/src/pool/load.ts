@@ -95,7 +95,9 @@ function tooLarge({ name }: Entry, bytes: number, { entries, rules }: LoadContex
   const taken = pinned.reduce((sum, each) => sum + each.bytes, 0);
   const beside = pinned.length > 0 ? `, of which models that stay loaded take ${showBytes(taken)}` : '';
   const limits =
-    rules.maxModels === Number.POSITIVE_INFINITY ? '' : `, for ${rules.maxModels} models at a time`;
+    rules.maxModels === Number.POSITIVE_INFINITY
+      ? ''
+      : `, for ${rules.maxModels} ${rules.maxModels === 1 ? 'model' : 'models'} at a time`;
   return new PoolError(
     'TOO_LARGE',
     `the model "${name}" takes ${showBytes(bytes)}; the server has ${showBytes(rules.memoryBytes)} for models${beside}${limits}`,

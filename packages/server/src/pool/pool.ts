@@ -150,7 +150,7 @@ export class ModelPool {
     const entry = this.entries.get(name);
     if (entry) return entry;
     const known = [...this.entries.keys()].join(', ');
-    throw new PoolError('UNKNOWN_MODEL', `there is no model "${name}"; there are ${known}`);
+    throw new PoolError('UNKNOWN_MODEL', `there is no model "${name}"; known models: ${known}`);
   }
 
   private assertLive(): void {

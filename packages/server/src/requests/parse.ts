@@ -2,6 +2,7 @@ import { parseJson } from '@quern/runtime';
 import type * as z from 'zod';
 import type { Call } from '../context.js';
 import { ApiError, badField } from '../errors.js';
+import { faultWords } from './fault-words.js';
 import { isJson } from './json-type.js';
 import { withPlainNumbers } from './plain-numbers.js';
 
@@ -66,12 +67,12 @@ function depthOf(value: unknown): number {
  * @throws ApiError 400
  */
 export function parse<Output>(schema: z.ZodType<Output>, body: unknown, call: FieldRules): Output {
-  const result = schema.safeParse(body);
+  const result = schema.safeParse(body, { error: faultWords });
   if (result.success) return result.data;
   const { issues } = result.error;
   const unknown = unknownFields(issues);
   if (call.strict || unknown.length === 0) throw toError(issues[0]!);
-  const known = schema.safeParse(without(body, unknown));
+  const known = schema.safeParse(without(body, unknown), { error: faultWords });
   if (!known.success) throw toError(known.error.issues[0]!);
   call.ignore([...new Set(unknown.map(nameOf))]);
   return known.data;
@@ -126,17 +127,26 @@ function toError(issue: z.core.$ZodIssue): ApiError {
     const name = [...issue.path.map(String), issue.keys[0]!].join('.');
     return badField(name, `unknown parameter: '${name}'`, 'unknown_parameter');
   }
-  const message = issue.code === 'invalid_union' ? unionMessage(issue) : issue.message;
-  return badField(path, path === '' ? message : `${path}: ${message}`, 'invalid_value');
+  const { at, message } = deepest(issue);
+  return badField(path, at === '' ? wholeBody(message) : `${at}: ${message}`, 'invalid_value');
 }
 
-/** The message of the alternative that fits best: the one whose fault lies deepest. */
-function unionMessage(issue: z.core.$ZodIssueInvalidUnion): string {
-  const all = issue.errors.flat();
-  const deepest = all.reduce<(typeof all)[number] | undefined>(
-    (best, each) => (!best || each.path.length > best.path.length ? each : best),
+const wholeBody = (message: string): string =>
+  message.startsWith('must ') ? `the body ${message}` : message;
+
+/** The place and the words of a fault; of a union, those of the alternative that fits best: whose fault lies deepest. */
+function deepest(issue: z.core.$ZodIssue): Fault {
+  const all = issue.code === 'invalid_union' ? issue.errors.flat() : [];
+  const best = all.reduce<z.core.$ZodIssue | undefined>(
+    (found, each) => (each.path.length > (found?.path.length ?? 0) ? each : found),
     undefined,
   );
-  if (!deepest || deepest.path.length === 0) return issue.message;
-  return `${deepest.path.join('.')}: ${deepest.message}`;
+  const path = [...issue.path, ...(best?.path ?? [])];
+  return { at: path.map(String).join('.'), message: (best ?? issue).message };
+}
+
+interface Fault {
+  /** As in `messages.0.name`; '': the whole body. */
+  readonly at: string;
+  readonly message: string;
 }

@@ -103,7 +103,11 @@ function answerOf(all: Embeddings, texts: readonly string[], wanted: readonly Ve
     meta: {
       api_version: { version: '2' },
       billed_units: { input_tokens: all.tokens },
-      ...(all.truncated > 0 && { warnings: [`${all.truncated} of ${texts.length} texts were cut off`] }),
+      ...(all.truncated > 0 && {
+        warnings: [
+          `${all.truncated} of ${texts.length} texts ${all.truncated === 1 ? 'was' : 'were'} cut off`,
+        ],
+      }),
     },
   };
 }

@@ -38,5 +38,5 @@ async function pooledOf(request: Request, { offer }: ServerContext, call: Call):
   const pooled = pool.find(Object.hasOwn(aliases, name) ? aliases[name]! : name);
   if (pooled) return pooled;
   const known = knownNames(offer).join(', ');
-  throw new ApiError(404, `there is no model "${model}"; there are ${known}`, 'model', 'model_not_found');
+  throw new ApiError(404, `there is no model "${model}"; known models: ${known}`, 'model', 'model_not_found');
 }

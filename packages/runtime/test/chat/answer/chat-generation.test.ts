@@ -166,7 +166,7 @@ test('errors are results: of the tool, of its arguments, of its name', async () 
   expect(asked[1]!.slice(2).map(({ content }) => content)).toEqual([
     'Error: no luck',
     `Error: the arguments of 'good' are not a JSON object: {"a": oops}}\n`,
-    "Error: there is no tool 'nosuch'; there are 'bad', 'good', 'empty'",
+    "Error: there is no tool 'nosuch'; known tools: 'bad', 'good', 'empty'",
     'as it is',
     '',
   ]);
@@ -275,7 +275,7 @@ describe('what became of calls', () => {
     const onToolError = (error: Error, { name }: AnswerCall) => void told.push([name, error.message]);
     const { generation } = chat(answers, { tools, onToolError });
     const pieces = await read(generation);
-    const noTool = "there is no tool 'nosuch'; there are 'bad', 'good'";
+    const noTool = "there is no tool 'nosuch'; known tools: 'bad', 'good'";
     expect(pieces.filter(({ results }) => results.length > 0)).toEqual([
       {
         ...{ text: '', thinking: '', tokens: [], calls: [] },

@@ -175,7 +175,7 @@ export async function pull(request: Request, { offer }: ServerContext, call: Cal
   if (!names.includes(servedName(offer, asked)))
     throw modelsAreFixed(
       404,
-      `there is no model "${asked}" to pull; there are ${names.join(', ') || 'none'}`,
+      `there is no model "${asked}" to pull; known models: ${names.join(', ') || 'none'}`,
     );
   if (body.stream === false) return Response.json({ status: 'success' });
   return lineStream(pulled(), call);
