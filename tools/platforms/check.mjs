@@ -36,20 +36,29 @@ function output(host, platform, program, args) {
   throw new Error(`${program} ${args.join(' ')}: ${fault}\n${stdout}\n${stderr}`.trim());
 }
 
-/**
- * The native tests of backend-cpu, linked with the addon's objects: each table of kernels, and the runtime or what Windows gives. They are built first; a
- * release builds them on another machine and brings the programs alone.
- */
-export function nativeTests(host, platform) {
+/** The folder of the native tests. They are built first; a release builds them on another machine and brings the programs alone. */
+function nativePrograms(platform) {
   const folder = join(root, 'packages/backend-cpu/build', platform, 'zig');
   if (existsSync(join(folder, 'CMakeCache.txt')))
     run('cmake', ['--build', folder, '--target', 'native-tests', '--parallel', '2'], { quiet: true });
-  const program = (name) => join(folder, `${name}${host.suffix}`);
-  const tables = output(host, platform, program('kernels-test'), ['--tables']).trim().split(/\r?\n/);
-  for (const table of tables) output(host, platform, program('kernels-test'), [table]);
-  const further = ['runtime', 'windows'].filter((name) => existsSync(program(`${name}-test`)));
-  for (const name of further) output(host, platform, program(`${name}-test`), []);
-  return [...tables, ...further];
+  return folder;
+}
+
+/**
+ * The native tests of backend-cpu, linked with the addon's objects: each table of kernels; on Linux the runtime, on Windows its own
+ * functions. `passed`: tests of all programs.
+ */
+export function nativeTests(host, platform) {
+  const folder = nativePrograms(platform);
+  const fileOf = (program) => join(folder, `${program}${host.suffix}`);
+  const test = (program, ...args) => output(host, platform, fileOf(program), args);
+  const tables = test('kernels-test', '--tables').trim().split(/\r?\n/);
+  const further = ['runtime', 'windows'].filter((name) => existsSync(fileOf(`${name}-test`)));
+  const texts = [
+    ...tables.map((table) => test('kernels-test', table)),
+    ...further.map((name) => test(`${name}-test`)),
+  ];
+  return { programs: [...tables, ...further].join(', '), passed: texts.join('\n').match(/^PASS/gm).length };
 }
 
 /** { passed, failed, notSupported } of the conformance kit. */

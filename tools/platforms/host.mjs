@@ -52,6 +52,7 @@ function installOnce() {
 const hostOf = {
   native: () => ({
     ...posix,
+    suffix: process.platform === 'win32' ? '.exe' : '',
     how: `natively, Node ${process.versions.node}`,
     start: [],
     runtime: process.execPath,
