@@ -4,12 +4,14 @@
 
 #if defined(_WIN32)
 #include "quern/windows/windows.h"
+#undef near // a macro of Windows' headers
 #else
 #include <pthread.h>
 #endif
 
 #include <algorithm>
 #include <cfloat>
+#include <numbers>
 
 using namespace quern;
 using namespace quern::test;
@@ -934,7 +936,7 @@ void superblock_gemm_keeps_what_is_not_finite() {
 
 double silu_of(double x) { return x / (1 + std::exp(-x)); }
 double gelu_erf_of(double x) { return 0.5 * x * (1 + std::erf(x * std::sqrt(0.5))); }
-double gelu_tanh_of(double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }
+double gelu_tanh_of(double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x))); }
 
 // A row that begins with special values.
 std::vector<float> with_specials(uint64_t seed, int64_t n, float spread) {
