@@ -36,6 +36,8 @@ const modulesInWine = {
   cpu: join(app, 'node_modules/@quern/backend-cpu'),
 };
 const urlHere = (path) => pathToFileURL(path).href;
+/** Emulated, each table takes a minute of processor time. The best table of the processor runs in the conformance kit. */
+const emulated = ['neon'];
 const posix = { path: (path) => path, url: urlHere, suffix: '', modules: () => modulesHere };
 
 let installed = false;
@@ -47,7 +49,7 @@ function installOnce() {
 
 /**
  * `start`: what stands before a program and its arguments; `runtime`: the program that runs modules; `path`, `url`: the name of a file
- * there; `suffix`: of programs; `modules`: command line, kit and backend-cpu.
+ * there; `suffix`: of programs; `modules`: command line, kit and backend-cpu; `tables`: those of the kernel tests, all if undefined.
  */
 const hostOf = {
   native: () => ({
@@ -68,6 +70,7 @@ const hostOf = {
       start: ['qemu-aarch64-static', '-cpu', 'max', '-L', libraries],
       runtime: nodeOfArm(),
       env: {},
+      tables: emulated,
     };
   },
   musl() {
@@ -97,6 +100,7 @@ const hostOf = {
       how: 'qemu-user, native tests alone',
       start: ['qemu-aarch64-static', '-cpu', 'max'],
       env: {},
+      tables: emulated,
     };
   },
 };
