@@ -37,7 +37,7 @@ const modulesInWine = {
 };
 const urlHere = (path) => pathToFileURL(path).href;
 /** Emulated, each table takes a minute of processor time. The best table of the processor runs in the conformance kit. */
-const emulated = ['neon'];
+const emulated = ['neon', 'dotprod', 'i8mm'];
 const posix = { path: (path) => path, url: urlHere, suffix: '', modules: () => modulesHere };
 
 let installed = false;
