@@ -7,7 +7,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { root } from './setup.mjs';
 import { bundleTests } from './windows/bundle.mjs';
-import { askServer, farModel, installCli, tellStory } from './windows/cli.mjs';
+import { completion, farModel, installCli, tellStory } from './windows/cli.mjs';
 import { attempt, cache, environment, fetchNode, inWine, run, windows, wine } from './windows/wine.mjs';
 
 const toolchain = join(root, 'packages/backend-cpu/cmake/win32-x64.cmake');
@@ -95,7 +95,7 @@ async function testCli() {
   report(same, `quern run demo tells the story that it tells here: ${text}`);
   const far = farModel();
   report(tellStory(addon, far).same, `the same from a path of ${far.length} characters, some beyond ASCII`);
-  const answer = await askServer(addon);
+  const answer = await completion(addon);
   report(
     answer.status === 200 && answer.text === text,
     `quern serve demo answers with it: ${answer.status} ${answer.text}`,

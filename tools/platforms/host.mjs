@@ -2,7 +2,10 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { root, run } from '../setup.mjs';
+import { app, installCli } from '../windows/cli.mjs';
+import { environment, fetchNode, inWine, wine } from '../windows/wine.mjs';
 import { bunOfMusl } from './musl.mjs';
 import { partsOf, platformHere } from './platforms.mjs';
 
@@ -20,9 +23,38 @@ function nodeOfArm() {
   return node;
 }
 
-/** `start`: what stands before a program and its arguments; `runtime`: the program that runs modules. */
+/** The modules that the checks run. */
+const modulesHere = {
+  cli: join(root, 'packages/cli/dist/cli.js'),
+  kit: join(root, 'packages/conformance/dist/cli.js'),
+  cpu: join(root, 'packages/backend-cpu'),
+};
+/** The same with all packages as files: wine does not follow the links of node_modules. */
+const modulesInWine = {
+  cli: join(app, 'dist/cli.js'),
+  kit: join(app, 'node_modules/@quern/conformance/dist/cli.js'),
+  cpu: join(app, 'node_modules/@quern/backend-cpu'),
+};
+const urlHere = (path) => pathToFileURL(path).href;
+/** Emulated, each table takes a minute of processor time. The best table of the processor runs in the conformance kit. */
+const emulated = ['neon', 'dotprod', 'i8mm'];
+const posix = { path: (path) => path, url: urlHere, suffix: '', modules: () => modulesHere };
+
+let installed = false;
+function installOnce() {
+  if (!installed) installCli();
+  installed = true;
+  return modulesInWine;
+}
+
+/**
+ * `start`: what stands before a program and its arguments; `runtime`: the program that runs modules; `path`, `url`: the name of a file
+ * there; `suffix`: of programs; `modules`: command line, kit and backend-cpu; `tables`: those of the kernel tests, all if undefined.
+ */
 const hostOf = {
   native: () => ({
+    ...posix,
+    suffix: process.platform === 'win32' ? '.exe' : '',
     how: `natively, Node ${process.versions.node}`,
     start: [],
     runtime: process.execPath,
@@ -33,24 +65,42 @@ const hostOf = {
     const libraries = '/usr/aarch64-linux-gnu';
     if (!existsSync(libraries)) return 'no libraries of Arm: apt-get install g++-aarch64-linux-gnu';
     return {
+      ...posix,
       how: `qemu-user, Node ${process.versions.node}`,
       start: ['qemu-aarch64-static', '-cpu', 'max', '-L', libraries],
       runtime: nodeOfArm(),
       env: {},
+      tables: emulated,
     };
   },
   musl() {
     const bun = bunOfMusl();
     if (typeof bun === 'string') return bun;
-    return { how: 'loader of musl, Bun 1.4.5', start: [], runtime: bun.program, env: bun.env };
+    const how = 'loader of musl, Bun 1.4.5';
+    return { ...posix, how, start: [], runtime: bun.program, env: bun.env };
+  },
+  wine() {
+    if (!wine) return 'not run: no wine here';
+    return {
+      how: `wine, Node ${process.versions.node}`,
+      start: [wine],
+      runtime: fetchNode(),
+      env: environment,
+      path: inWine,
+      url: (path) => `file:///Z:${path}`,
+      suffix: '.exe',
+      modules: installOnce,
+    };
   },
   /** Programs that Zig links with musl need no loader; there is no runtime for modules. */
   qemuAlone() {
     if (!works('qemu-aarch64-static')) return 'no qemu: apt-get install qemu-user-static';
     return {
+      ...posix,
       how: 'qemu-user, native tests alone',
       start: ['qemu-aarch64-static', '-cpu', 'max'],
       env: {},
+      tables: emulated,
     };
   },
 };
@@ -62,5 +112,6 @@ export function host(platform) {
   const isLinux = os === 'linux' && process.platform === 'linux';
   if (isLinux && libc === 'musl' && cpu === process.arch) return hostOf.musl();
   if (isLinux && cpu === 'arm64') return libc === 'musl' ? hostOf.qemuAlone() : hostOf.qemu();
+  if (platform === 'win32-x64' && here === 'linux-x64-gnu') return hostOf.wine();
   return `not run: built on ${here}`;
 }

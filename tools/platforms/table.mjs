@@ -31,7 +31,8 @@ const cpuColumns = {
   size: ({ bytes }) => size(bytes),
   needs: ({ needs }) => needs,
   'how it was run': ({ how }) => how,
-  'native tests': ({ native }) => cell(native, (names) => names.join(', ')),
+  'native tests': ({ native }) =>
+    cell(native, ({ programs, passed }) => (passed ? `${programs}: ${passed} passed` : programs)),
   'conformance kit': ({ kit }) =>
     cell(kit, ({ passed, failed, notSupported }) =>
       [`${passed} passed`, `${failed} failed`, `${notSupported} not supported`].join(', '),

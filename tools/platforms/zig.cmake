@@ -6,6 +6,7 @@ set(CMAKE_SYSTEM_PROCESSOR ${QUERN_TARGET_PROCESSOR})
 set(CMAKE_CXX_COMPILER ${QUERN_ZIG} c++ -target ${QUERN_ZIG_TARGET})
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_USER_MAKE_RULES_OVERRIDE_CXX ${CMAKE_CURRENT_LIST_DIR}/zig-rules.cmake)
+set(CMAKE_PROJECT_INCLUDE ${CMAKE_CURRENT_LIST_DIR}/zig-libraries.cmake)
 # What CMake would find out by linking programs: Zig first compiles its libc++ for each kind of program, a minute each.
 set(CMAKE_CXX_COMPILER_ID_RUN TRUE)
 set(CMAKE_CXX_COMPILER_FORCED TRUE)
@@ -17,6 +18,7 @@ set(CMAKE_CXX_EXTENSIONS_COMPUTED_DEFAULT ON)
 set(CMAKE_CXX_COMPILE_FEATURES cxx_std_20)
 set(CMAKE_CXX20_COMPILE_FEATURES cxx_std_20)
 set(CMAKE_SIZEOF_VOID_P 8)
+set(CMAKE_HAVE_LIBC_PTHREAD TRUE) # no library of its own for threads; on Windows they are the system's
 set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
 set(CMAKE_MODULE_LINKER_FLAGS_INIT -s)
 # Symbols of the linked libc++ stay inside: those of another C++ library in the process have the same names and other contents.

@@ -1,12 +1,11 @@
 // The command line in node.exe: a story, and a server that answers a request. Both must give the text that Node gives here.
-import { spawn } from 'node:child_process';
-import { closeSync, copyFileSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { root } from '../setup.mjs';
+import { askServer } from './server.mjs';
 import { cache, environment, fetchNode, inWine, run, windows, wine } from './wine.mjs';
 
-const app = join(cache, 'app');
+export const app = join(cache, 'app');
 const cli = join(app, 'dist/cli.js');
 const prompt = 'Once upon a time';
 const greedy = ['--raw', '--max-tokens', '40', '--temperature', '0'];
@@ -38,37 +37,10 @@ export function tellStory(addon, model = 'demo') {
   return { same: there === here && here.length > prompt.length, text: there };
 }
 
-/** The port that a server prints; ends with an error if the server ends. */
-async function portOf(server, file) {
-  for (;;) {
-    const output = readFileSync(file, 'utf8');
-    const port = /listening on http:\/\/127\.0\.0\.1:(\d+)/.exec(output)?.[1];
-    if (port !== undefined) return port;
-    if (server.exitCode !== null) throw new Error(`quern serve ended: ${output}`);
-    await sleep(200);
-  }
-}
-
 /** The text that `quern serve demo` completes the prompt with. */
-export async function askServer(addon) {
-  const file = join(cache, 'server');
-  const out = openSync(file, 'w');
-  const server = spawn(wine, [fetchNode(), inWine(cli), 'serve', 'demo', '--port', '0'], {
-    env: { ...process.env, ...environment, QUERN_CPU_BINARY: inWine(addon) },
-    stdio: ['ignore', out, out],
-  });
-  closeSync(out);
-  try {
-    const url = `http://127.0.0.1:${await portOf(server, file)}/v1/completions`;
-    const body = JSON.stringify({ model: 'demo', prompt, max_tokens: 40, temperature: 0 });
-    const answer = await fetch(url, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body,
-    });
-    const { choices } = await answer.json();
-    return { status: answer.status, text: `${prompt}${choices?.[0]?.text}` };
-  } finally {
-    server.kill('SIGKILL');
-  }
+export async function completion(addon) {
+  const env = { ...environment, QUERN_CPU_BINARY: inWine(addon) };
+  const body = { model: 'demo', prompt, max_tokens: 40, temperature: 0 };
+  const { status, text } = await askServer([wine, fetchNode(), inWine(cli)], env, body);
+  return { status, text: `${prompt}${text}` };
 }

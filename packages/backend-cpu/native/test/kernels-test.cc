@@ -2,10 +2,16 @@
 // other tables. Build and run: native/test/run.sh
 #include "kernels-test.h"
 
+#if defined(_WIN32)
+#include "quern/windows/windows.h"
+#undef near // a macro of Windows' headers
+#else
 #include <pthread.h>
+#endif
 
 #include <algorithm>
 #include <cfloat>
+#include <numbers>
 
 using namespace quern;
 using namespace quern::test;
@@ -930,7 +936,7 @@ void superblock_gemm_keeps_what_is_not_finite() {
 
 double silu_of(double x) { return x / (1 + std::exp(-x)); }
 double gelu_erf_of(double x) { return 0.5 * x * (1 + std::erf(x * std::sqrt(0.5))); }
-double gelu_tanh_of(double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }
+double gelu_tanh_of(double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x))); }
 
 // A row that begins with special values.
 std::vector<float> with_specials(uint64_t seed, int64_t n, float spread) {
@@ -1684,6 +1690,35 @@ constexpr size_t stack_bytes = 2048 * 1024;
 constexpr size_t stack_bytes = 128 * 1024;
 #endif
 
+std::pair<int, char**> arguments;
+
+// Calls `act` in a thread with a stack of `stack_bytes`.
+#if defined(_WIN32)
+void run_in_thread(void (*act)()) {
+  const auto start = [](void* given) -> DWORD {
+    reinterpret_cast<void (*)()>(given)();
+    return 0;
+  };
+  void* const given = reinterpret_cast<void*>(act);
+  const HANDLE thread = CreateThread(nullptr, stack_bytes, start, given, STACK_SIZE_PARAM_IS_A_RESERVATION, nullptr);
+  if (!thread || WaitForSingleObject(thread, INFINITE) != WAIT_OBJECT_0) abort();
+  CloseHandle(thread);
+}
+#else
+void run_in_thread(void (*act)()) {
+  const auto start = [](void* given) -> void* {
+    reinterpret_cast<void (*)()>(given)();
+    return nullptr;
+  };
+  pthread_attr_t attributes;
+  pthread_t thread;
+  pthread_attr_init(&attributes);
+  if (pthread_attr_setstacksize(&attributes, stack_bytes)) abort();
+  if (pthread_create(&thread, &attributes, start, reinterpret_cast<void*>(act))) abort();
+  pthread_join(thread, nullptr);
+}
+#endif
+
 } // namespace
 
 // Arguments: names of tables, without any: all tables; or --tables, which prints the names.
@@ -1692,17 +1727,8 @@ int main(int count, char** names) {
     for (const Kernels* table : available()) puts(table->name);
     return 0;
   }
-  std::pair<int, char**> arguments{count, names};
-  const auto run = [](void* given) -> void* {
-    const auto& [many, all] = *static_cast<std::pair<int, char**>*>(given);
-    test_tables(many, all);
-    return nullptr;
-  };
-  pthread_attr_t attributes;
-  pthread_t thread;
-  pthread_attr_init(&attributes);
-  if (pthread_attr_setstacksize(&attributes, stack_bytes) || pthread_create(&thread, &attributes, run, &arguments)) abort();
-  pthread_join(thread, nullptr);
+  arguments = {count, names};
+  run_in_thread([] { test_tables(arguments.first, arguments.second); });
   printf(failures ? "%d tests FAILED\n" : "all tests passed\n", failures);
   return failures != 0;
 }

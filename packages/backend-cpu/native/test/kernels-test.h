@@ -7,12 +7,7 @@
 #include <cstring>
 #include <string>
 #include <vector>
-#if defined(QUERN_X86)
 #include "../runtime/cpu-features.h"
-#elif defined(QUERN_ARM)
-#include <asm/hwcap.h>
-#include <sys/auxv.h>
-#endif
 
 namespace quern::test {
 
@@ -34,8 +29,8 @@ inline std::vector<const Kernels*> available() {
 #endif
 #elif defined(QUERN_ARM)
   tables.push_back(&neon_kernels());
-  if (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) tables.push_back(&dotprod_kernels());
-  if (getauxval(AT_HWCAP2) & HWCAP2_I8MM) tables.push_back(&i8mm_kernels());
+  if (cpu_features().dotprod) tables.push_back(&dotprod_kernels());
+  if (cpu_features().i8mm) tables.push_back(&i8mm_kernels());
 #endif
   return tables;
 }

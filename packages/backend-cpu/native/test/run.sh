@@ -50,7 +50,6 @@ compile_x86() {
   else
     compile_or_take kernels/x86/amx "$amx -UQUERN_EMULATE_AMX" # also a model of the tile instructions needs AVX-512
   fi
-  echo "$cxx $flags -I. -c runtime/cpu-features.cc -o $build/cpu-features.o" >>"$build/commands"
 }
 
 compile_arm() {
@@ -76,6 +75,7 @@ case $($cxx -dumpmachine) in
   x86_64*) compile_x86 ;;
   aarch64*) compile_arm ;;
 esac
+echo "$cxx $flags -I. -c runtime/cpu-features.cc -o $build/cpu-features.o" >>"$build/commands"
 echo "$cxx $flags -c test/$program.cc -o $build/$program.o" >>"$build/commands"
 tr '\n' '\0' <"$build/commands" | xargs -0 -P 2 -I {} sh -c '{}'
 [ -n "${FLAGS:-}" ] || no_weak_symbols

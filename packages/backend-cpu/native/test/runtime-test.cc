@@ -1,6 +1,8 @@
 // Tests of threads, files, weights and the executor without Node, for sanitizers: native/test/sanitize.sh
 #include "runtime-test.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -40,6 +42,25 @@ void operator delete(void* memory) noexcept { free(memory); }
 void operator delete(void* memory, size_t) noexcept { free(memory); }
 
 namespace {
+
+// ---- the C library
+
+// A C library linked beside the system's may have an errno of its own (tools/platforms/glibc-stat.cc).
+void the_c_library_gives_reasons() {
+  Check check("stat, lstat, fstat and fstatat set errno");
+  Folder folder;
+  const std::string missing = folder.path("missing");
+  struct stat info;
+  const auto refuses = [&](int result, int reason, const char* name) {
+    check.that(result == -1 && errno == reason, std::string(name) + ": " + std::to_string(result) + ", errno " + std::to_string(errno));
+    errno = 0;
+  };
+  refuses(stat(missing.c_str(), &info), ENOENT, "stat");
+  refuses(lstat(missing.c_str(), &info), ENOENT, "lstat");
+  refuses(fstat(-1, &info), EBADF, "fstat");
+  refuses(fstatat(AT_FDCWD, missing.c_str(), &info, 0), ENOENT, "fstatat");
+  check.that(stat(folder.path().c_str(), &info) == 0 && S_ISDIR(info.st_mode), "stat of a folder");
+}
 
 // ---- cores
 
@@ -877,6 +898,7 @@ void changed_plans_do_no_harm() {
 
 int main() {
   alarm(240); // ends a test that hangs
+  the_c_library_gives_reasons();
   cpu_lists_are_read();
   hyperthreads_share_a_core();
   slow_cores_are_left_out();

@@ -43,12 +43,12 @@ void fails(Code code, const std::string& part, const Act& act) {
 // A folder whose files have names beyond ASCII and paths longer than 260 characters (wine has no such limit, Windows has).
 class Folder {
  public:
-  Folder() : path_(fs::temp_directory_path() / L"quern-größe-量" / std::wstring(200, L'l') / std::wstring(90, L'm')) {
+  Folder() : top_(fs::temp_directory_path() / L"quern-größe-量"), path_(top_ / std::wstring(200, L'l') / std::wstring(90, L'm')) {
     fs::create_directories(whole(path_));
   }
   ~Folder() { // remove_all takes no paths as long
     for (const wchar_t* name : {L"weights", L"others", L"moved", L"empty"}) DeleteFileW(whole(path_ / name).c_str());
-    for (fs::path at = path_; at != fs::temp_directory_path().parent_path(); at = at.parent_path()) RemoveDirectoryW(whole(at).c_str());
+    for (const fs::path& at : {path_, path_.parent_path(), top_}) RemoveDirectoryW(whole(at).c_str());
   }
 
   std::string file(const std::string& name) const { return to_utf8((path_ / name).wstring()); }
@@ -63,7 +63,7 @@ class Folder {
   fs::path place(const std::string& name) const { return whole(path_ / name); }
 
  private:
-  const fs::path path_;
+  const fs::path top_, path_;
 };
 
 std::string numbered(size_t bytes) {
