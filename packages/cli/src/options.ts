@@ -102,6 +102,7 @@ export interface LoadFlags extends BackendFlags {
   /** Example: '0-11,12-27'. */
   readonly split?: string;
   readonly kv?: KvDtype;
+  readonly deterministic?: boolean;
   readonly cacheDir?: string;
   readonly cacheDirBytes?: number;
   readonly cacheMemory?: number;
@@ -175,7 +176,8 @@ export const withStoredCache = (command: Command): Command =>
   command
     .addOption(new Option('--cache-dir <folder>', helpOf(loading.cacheDir)))
     .addOption(numberOption('--cache-dir-bytes <n>', loading.cacheDirBytes))
-    .addOption(numberOption('--cache-memory <bytes>', loading.cacheMemory));
+    .addOption(numberOption('--cache-memory <bytes>', loading.cacheMemory))
+    .addOption(new Option('--deterministic', helpOf(loading.deterministic)));
 
 /**
  * Flags of the numeric generation options; undefined: no flag. A new option compiles only with an entry here.
@@ -232,6 +234,7 @@ export const loadOptions = (flags: LoadFlags): LoadOptions => ({
     split: flags.split,
     context: flags.ctx,
     cacheDtype: flags.kv,
+    deterministic: flags.deterministic,
     cacheDir: flags.cacheDir,
     cacheDirBytes: flags.cacheDirBytes,
     cacheMemory: flags.cacheMemory,

@@ -43,6 +43,14 @@ describe('a model with a chat template', () => {
     expect(stdout).toBe(`Once upon a time${text}\n`);
   });
 
+  test('--deterministic reuses no prefix: not with --cache-dir', async () => {
+    const run = ['run', 'demo', 'Once', '--json', '--deterministic', ...greedy];
+    expect(JSON.parse((await quern(run)).stdout).cachedTokens).toBe(0);
+    const refused = await quern([...run, '--cache-dir', join(folder, 'refused')]);
+    expect(refused).toMatchObject({ code: 1, stdout: '' });
+    expect(refused.stderr).toMatch(/cacheDir and deterministic exclude each other/);
+  });
+
   test('--cache-dir: a second process computes only the rest', async () => {
     const longer = `${request} It went to the river, to the mill and to the miller who lived there.`;
     const run = ['run', 'demo', longer, '--json', '--cache-dir', join(folder, 'blocks'), ...greedy];

@@ -167,7 +167,7 @@ describe('fill in the middle', () => {
   let own: RunningServer;
   beforeAll(async () => {
     const path = await writeTinyModel({ spell: (token) => spellings[token] ?? token });
-    coder = await loadModel(path, { backend: 'cpu', batchInvariant: true, onNotice: () => {} });
+    coder = await loadModel(path, { backend: 'cpu', deterministic: true, onNotice: () => {} });
     own = await serve({ models: { coder }, port: 0 });
   });
   afterAll(async () => {
@@ -275,7 +275,7 @@ test('timings of chat and text completions, whole and streamed', async () => {
 });
 
 describe('return_progress and timings_per_token', () => {
-  const slow = served(() => loadDemo(2, { prefillChunk: 8, batchInvariant: false }));
+  const slow = served(() => loadDemo(2, { prefillChunk: 8, deterministic: false }));
 
   const text = 'Once upon a time there was a fox who lived by the river and liked to tell stories to all';
   const bodies = {

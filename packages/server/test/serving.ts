@@ -6,14 +6,14 @@ export const demo = fileURLToPath(new URL('../../demo-model/model/quern-demo.ggu
 
 /**
  * The demo model, in a cache for several calls. Texts do not depend on other calls, on the cache or on the instruction set's handling
- * of many rows, so that tests may compare them; tests of the cache and of shared steps set `batchInvariant: false`.
+ * of many rows, so that tests may compare them; tests of the cache and of shared steps set `deterministic: false`.
  */
 export const loadDemo = (sequences = 8, options: LoadOptions = {}): Promise<Model> =>
   loadModel(demo, {
     backend: 'cpu',
     context: 256,
     sequences,
-    batchInvariant: true,
+    deterministic: true,
     onNotice: () => {},
     ...options,
   });

@@ -1,6 +1,6 @@
 /** An adapter of a call. */
 export interface AdapterUse {
-  /** Equal for equal adapters alone; with a folder for copies of blocks, in every process. */
+  /** Equal for equal adapters alone; with a folder for offloaded blocks, in every process. */
   readonly identity: string;
   /** Place in the stacks, 1 or more. */
   readonly place: number;

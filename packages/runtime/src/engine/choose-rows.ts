@@ -1,6 +1,6 @@
+import type { BlockManager } from './block-manager.js';
 import { callersOf, type Need, needsOf, placesOf, Shares, setTurns } from './callers.js';
 import type { Member } from './member.js';
-import type { Room } from './room.js';
 import type { StepTimes } from './step-times.js';
 
 /** Rows of a request in a step: `count` tokens from position `start` on. */
@@ -56,7 +56,7 @@ export class RowChoice {
   private sharedAt = Number.NEGATIVE_INFINITY;
 
   constructor(
-    private readonly room: Room,
+    private readonly blockManager: BlockManager,
     private readonly times: StepTimes,
     private readonly limits: StepLimits,
   ) {}
@@ -64,9 +64,9 @@ export class RowChoice {
   /** @param members in order of their requests */
   choose(members: readonly Member[], now: number): readonly ChosenRows[] {
     for (;;) {
-      const { preemptions } = this.room;
+      const { preemptions } = this.blockManager;
       const chosen = this.chooseOnce(members, now);
-      if (chosen.length > 0 || this.room.preemptions === preemptions) return chosen; // else others have room now
+      if (chosen.length > 0 || this.blockManager.preemptions === preemptions) return chosen; // else others have room now
     }
   }
 
@@ -74,10 +74,10 @@ export class RowChoice {
     this.isFull = false;
     this.callers = this.countCallers(members, now);
     this.shares = this.shareRows(members);
-    if (this.room.hasGroups) {
+    if (this.blockManager.hasGroups) {
       const waiting = members.filter(({ lease }) => !lease.started);
       setTurns(
-        [...this.room.holders],
+        [...this.blockManager.holders],
         waiting.map(({ lease }) => lease),
       );
     }
@@ -129,7 +129,7 @@ export class RowChoice {
 
   /** Callers that share the steps, those that did a moment ago included; 1 where no calls have groups. */
   private countCallers(members: readonly Member[], now: number): number {
-    if (!this.room.hasGroups) {
+    if (!this.blockManager.hasGroups) {
       this.sharedAt = now; // a group that comes next is not alone
       return 1;
     }
@@ -205,7 +205,7 @@ export class RowChoice {
   private beginFirst(members: readonly Member[], now: number): void {
     const waiting = members.filter(({ lease, ended }) => !lease.started && !ended).sort(byTurn(now));
     for (const member of waiting) {
-      if (![...this.room.holders].some((holder) => holder.makesWayFor(member.lease))) return;
+      if (![...this.blockManager.holders].some((holder) => holder.makesWayFor(member.lease))) return;
       if (!this.begin(member)) return;
     }
   }
@@ -214,9 +214,9 @@ export class RowChoice {
   private begin(member: Member): boolean {
     if (this.isFull) return false;
     const { lease } = member;
-    let state = this.room.begin(lease);
-    while (state === 'full' && this.room.preemptAfter((holder) => holder.makesWayFor(lease)))
-      state = this.room.begin(lease);
+    let state = this.blockManager.begin(lease);
+    while (state === 'full' && this.blockManager.preemptAfter((holder) => holder.makesWayFor(lease)))
+      state = this.blockManager.begin(lease);
     if (state === 'started') member.began();
     else if (state === 'later') member.awaitBeginning();
     this.isFull = state === 'full';
@@ -234,8 +234,8 @@ export class RowChoice {
   /** False where blocks are short, or where the sequence cannot be so long: then only this request rejects. */
   private grow(member: Member, count: number): boolean {
     try {
-      if (this.room.growBefore(member.lease, count)) return true;
-      this.room.preempt(member.lease); // all calls before it have their blocks
+      if (this.blockManager.growBefore(member.lease, count)) return true;
+      this.blockManager.preempt(member.lease); // all calls before it have their blocks
     } catch (error) {
       member.fail(error);
     }

@@ -3,24 +3,24 @@ import { type Adapter, loadAdapters } from '@quern/models';
 import { needFiniteLogits } from '../broken-numbers.js';
 import type { NoticeListener } from '../notice.js';
 import { batchRows } from './batch-rows.js';
+import { BlockManager, type LeaseOptions } from './block-manager.js';
 import type { ForwardStepsOptions } from './forward-options.js';
 import { ForwardSteps } from './forward-steps.js';
 import type { Lease } from './lease.js';
 import type { TokensRequest } from './member.js';
-import { type LeaseOptions, Room } from './room.js';
+import type { DeviceTurns, OffloadOptions } from './offload/offloaded-prefix-cache.js';
 import { Scheduler } from './scheduler.js';
 import type { RowOutput } from './step-output.js';
 import type { StepRows } from './step-rows.js';
-import type { CopyOptions, DeviceTurns } from './stored/copied-prefix-blocks.js';
 import type { TokenChoice } from './token-choice.js';
 
 export interface EngineOptions extends ForwardStepsOptions {
-  /** A text does not depend on other calls: see `LoadOptions.batchInvariant`. */
-  readonly batchInvariant?: boolean | undefined;
+  /** A text does not depend on other calls: see `LoadOptions.deterministic`. */
+  readonly deterministic?: boolean | undefined;
   /** Most calls that wait for room in the cache; default: no limit. */
   readonly maxQueue?: number | undefined;
-  /** Where copies of blocks are kept. Default: nowhere. */
-  readonly copies?: CopyOptions | undefined;
+  /** Where blocks are offloaded. Default: nowhere. */
+  readonly offload?: OffloadOptions | undefined;
   readonly onNotice?: NoticeListener;
 }
 
@@ -78,25 +78,25 @@ const noStops = new Int32Array(0);
 export class Engine {
   private readonly steps: ForwardSteps;
   private readonly scheduler: Scheduler;
-  private readonly room: Room;
+  private readonly blockManager: BlockManager;
   private readonly counts = { prefixQueries: 0, prefixHits: 0, promptTokens: 0 };
 
   constructor(private readonly options: EngineOptions) {
-    const { cache, prefillChunk, batchInvariant = false, onNotice, copies } = options;
+    const { cache, prefillChunk, deterministic = false, onNotice, offload } = options;
     this.steps = new ForwardSteps(options);
     const turns: DeviceTurns = {
       beside: (work) => this.scheduler.beside(work),
       wake: () => this.scheduler.wake(),
     };
-    this.room = new Room(cache, copies && { options: copies, turns });
+    this.blockManager = new BlockManager(cache, offload && { options: offload, turns });
     const { maxQueue = Number.POSITIVE_INFINITY } = options;
     const rows = batchRows(prefillChunk);
     this.scheduler = new Scheduler({
       steps: this.steps,
-      room: this.room,
-      sequences: batchInvariant ? Math.min(rows, this.exactRows) : rows,
+      blockManager: this.blockManager,
+      sequences: deterministic ? Math.min(rows, this.exactRows) : rows,
       prefillChunk,
-      alone: batchInvariant,
+      alone: deterministic,
       plansInFlight: this.plansInFlight,
       maxQueue,
       onNotice,
@@ -114,25 +114,25 @@ export class Engine {
 
   /** Blocks of no call. */
   get freeBlocks(): number {
-    return this.room.freeBlocks;
+    return this.blockManager.freeBlocks;
   }
 
   get stats(): EngineStats {
-    const { blocks, blockSize, freeBlocks, idleBlocks: cachedBlocks, preemptions } = this.room;
+    const { blocks, blockSize, freeBlocks, idleBlocks: cachedBlocks, preemptions } = this.blockManager;
     const { runningCalls: running, waitingCalls: waiting, chosenTokens: generatedTokens } = this.scheduler;
     const state = { running, waiting, blocks, blockSize, freeBlocks, cachedBlocks };
-    return { ...state, preemptions, generatedTokens, ...this.counts, ...this.room.copyCounts };
+    return { ...state, preemptions, generatedTokens, ...this.counts, ...this.blockManager.offloadCounts };
   }
 
   /** A place in the queue for a call. It takes blocks when its first tokens are computed. */
   lease(options: LeaseOptions = {}): Lease {
-    const { batchInvariant = false } = this.options;
-    return this.room.lease(batchInvariant ? { ...options, reuse: false } : options);
+    const { deterministic = false } = this.options;
+    return this.blockManager.lease(deterministic ? { ...options, reuse: false } : options);
   }
 
   /** Ends a lease. Releasing twice is harmless. */
   release(lease: Lease): void {
-    this.room.release(lease);
+    this.blockManager.release(lease);
     this.scheduler.wake();
   }
 
@@ -169,7 +169,7 @@ export class Engine {
 
   /** Number of calls whose steps are shared: 1 where a text must not depend on others. */
   get sharing(): number {
-    return this.options.batchInvariant ? 1 : this.room.holders.size;
+    return this.options.deterministic ? 1 : this.blockManager.holders.size;
   }
 
   /**
@@ -208,13 +208,13 @@ export class Engine {
     this.steps.adapt(isEmpty ? undefined : await loadAdapters(this.options.model.parts, adapters));
   }
 
-  /** Resolves when the folder of the copies, if any, has all known blocks. */
+  /** Resolves when the folder of offloaded blocks, if any, has all known blocks. */
   save(): Promise<void> {
-    return this.room.save();
+    return this.blockManager.save();
   }
 
   dispose(): void {
-    this.room.dispose();
+    this.blockManager.dispose();
     this.scheduler.dispose();
     this.steps.dispose();
   }
@@ -254,13 +254,13 @@ export class Engine {
     }
   }
 
-  /** Room for `count` more tokens. Computes tokens that a preemption took. */
+  /** BlockManager for `count` more tokens. Computes tokens that a preemption took. */
   private async makeRoom(lease: Lease, count: number, signal: AbortSignal | undefined): Promise<void> {
     const nothing = { ids: [], choice: undefined, most: 0, stops: noStops };
     for (;;) {
       if (!lease.started || lease.missing > 0) await this.scheduler.tokens({ lease, signal, ...nothing });
-      if (this.room.growBefore(lease, count)) return;
-      this.room.preempt(lease);
+      if (this.blockManager.growBefore(lease, count)) return;
+      this.blockManager.preempt(lease);
     }
   }
 }

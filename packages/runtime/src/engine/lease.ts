@@ -1,6 +1,7 @@
 import type { KvSequence } from '@quern/core';
 import { type AdapterUse, rootOf } from './adapter-use.js';
-import type { PrefixBlock, Prefixes, PrefixHolder } from './prefixes.js';
+import type { PrefixBlock, PrefixHolder } from './prefix-block.js';
+import type { PrefixCache } from './prefix-cache.js';
 
 /**
  * A call's place in a cache. `tokens` are the tokens whose keys and values the sequence holds or shall hold; the
@@ -25,7 +26,7 @@ export class Lease implements PrefixHolder {
   private readonly chunks = new Map<number, number>();
   /** Number of tokens that had been computed when a preemption took them. */
   private taken = 0;
-  /** Known blocks at the beginning of the sequence. */
+  /** Known blocks at the start of the sequence. */
   readonly known: PrefixBlock[] = [];
   /** How many calls of its group go before it; 0 where no calls have groups. */
   turn = 0;
@@ -44,7 +45,7 @@ export class Lease implements PrefixHolder {
     readonly adapters: readonly AdapterUse[],
     /** As `GenerateOptions.group`. */
     readonly group: string | undefined,
-    private readonly prefixes: Prefixes,
+    private readonly prefixes: PrefixCache,
   ) {
     this.root = rootOf(adapters);
   }

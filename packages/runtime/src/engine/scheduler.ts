@@ -64,7 +64,7 @@ export class Scheduler {
   private readonly now: () => number;
 
   constructor(private readonly options: SchedulerOptions) {
-    this.rows = new RowChoice(options.room, this.times, options);
+    this.rows = new RowChoice(options.blockManager, this.times, options);
     this.waiting = new WaitingCalls(options, () => this.wake());
     this.now = options.now ?? (() => performance.now());
   }
@@ -194,7 +194,7 @@ export class Scheduler {
 
   /** Prompts, perhaps with rows of sequences that decode. Returns 1. */
   private async prompts(chosen: readonly ChosenRows[], isPart: boolean): Promise<number> {
-    const { steps, room, plansInFlight } = this.options;
+    const { steps, blockManager, plansInFlight } = this.options;
     const finished = membersOf(chosen).filter(({ lease }) => lease.missing === 0);
     const head = headOf(finished, steps.canDraw);
     const take = (rows: readonly RowOutput[]) => this.settle(chosen, rows);
@@ -204,7 +204,7 @@ export class Scheduler {
     if (keepsOrder) await steps.once(batch, head, head === 'none' ? 'none' : 'last', take, signal);
     else if (batch.length > 1) await steps.mixed(batch, head, take, signal);
     else await steps.prompt(batch[0]!, head, this.others > 0 || this.members.length > 1, take, signal);
-    for (const { member } of chosen) if (member.lease.started) room.learn(member.lease);
+    for (const { member } of chosen) if (member.lease.started) blockManager.learn(member.lease);
     return 1;
   }
 
@@ -262,7 +262,7 @@ export class Scheduler {
   private growAll(chosen: readonly ChosenRows[], more: number): boolean {
     if (more <= 0) return true;
     for (const [i, { member }] of chosen.entries()) {
-      if (this.options.room.grow(member.lease, more)) continue;
+      if (this.options.blockManager.grow(member.lease, more)) continue;
       for (const { member: grown, start } of chosen.slice(0, i)) grown.lease.sequence.truncate(start + 1);
       return false;
     }

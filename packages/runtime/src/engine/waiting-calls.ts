@@ -1,13 +1,12 @@
 import { giveNotice, type NoticeListener } from '../notice.js';
+import type { BlockManager } from './block-manager.js';
 import { callersBefore } from './callers.js';
-
 import { aborted, type Member } from './member.js';
-import type { Room } from './room.js';
-import { busy, longWait, queueFull } from './room-messages.js';
 import { type WaitEvents, watchWait } from './wait.js';
+import { busy, longWait, queueFull } from './waiting-messages.js';
 
 export interface WaitingOptions {
-  readonly room: Room;
+  readonly blockManager: BlockManager;
   /** Most callers that wait for room; more reject with BUSY. */
   readonly maxQueue: number;
   readonly onNotice: NoticeListener;
@@ -29,19 +28,19 @@ export class WaitingCalls {
 
   /** Blocks are short: `waiting` wait for them, the first `maxQueue` of them. A call that was preempted is never refused. */
   watch(waiting: readonly Member[]): void {
-    const { maxQueue, room } = this.options;
+    const { maxQueue, blockManager } = this.options;
     const places = callersBefore(waiting);
     for (const [i, member] of waiting.entries()) {
       const place = places[i]!;
-      if (place >= maxQueue && member.lease.startedAt === 0) member.fail(queueFull(room, maxQueue));
-      else if (member.lease.patience === 0) member.fail(busy(room, member.lease, place, 0));
+      if (place >= maxQueue && member.lease.startedAt === 0) member.fail(queueFull(blockManager, maxQueue));
+      else if (member.lease.patience === 0) member.fail(busy(blockManager, member.lease, place, 0));
       else if (!member.stopWaiting) member.stopWaiting = this.watchOne(member, place);
     }
   }
 
   /** @param place number of calls that wait before this one */
   private watchOne(member: Member, place: number): () => void {
-    const { room, onNotice } = this.options;
+    const { blockManager, onNotice } = this.options;
     const { lease, request } = member;
     const end = (error: Error): void => {
       member.fail(error);
@@ -49,8 +48,8 @@ export class WaitingCalls {
     };
     const events: WaitEvents = {
       onAbort: () => end(aborted()),
-      onLong: () => lease.turn === 0 && giveNotice(onNotice, longWait(room, lease, place)),
-      onTimeout: (ms) => end(busy(room, lease, place, ms)),
+      onLong: () => lease.turn === 0 && giveNotice(onNotice, longWait(blockManager, lease, place)),
+      onTimeout: (ms) => end(busy(blockManager, lease, place, ms)),
     };
     return watchWait({ signal: request.signal, maxWaitMs: lease.patience }, events);
   }

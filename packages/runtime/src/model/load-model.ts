@@ -10,8 +10,8 @@ import { loadedFile } from './loaded-file.js';
 import { locateModel, type ModelLocator } from './locate-model.js';
 import { Model } from './model.js';
 import { openCache } from './open-cache.js';
-import { openCopies } from './open-copies.js';
 import { openLanguageFile } from './open-file.js';
+import { openOffload } from './open-offload.js';
 
 /**
  * Loads a language model from a path or file: URL (a GGUF file, a safetensors file, a folder with config.json and
@@ -80,15 +80,15 @@ async function loadOnto(
   try {
     cache = openCache(places, file.config, plan, options);
     await yieldToEventLoop();
-    const copies = await openCopies(file, places, cache, options);
+    const offload = await openOffload(file, places, cache, options);
     weights = await loadLanguageModel(file, places, {
       ...(signal && { signal }),
       ...(onNotice && { onNotice }),
       ...(mmap !== undefined && { mmap }),
       ...(onProgress && { onProgress }),
     });
-    const { batchInvariant, maxQueue, graph } = options;
-    const limits = { prefillChunk, batchInvariant, maxQueue, copies, onNotice };
+    const { deterministic, maxQueue, graph } = options;
+    const limits = { prefillChunk, deterministic, maxQueue, offload, onNotice };
     engine = new Engine({ model: weights, cache, capture: graph !== false, ...limits });
     const adapters = new Adapters(file, engine, options.cacheDir !== undefined);
     for (const [name, path] of Object.entries(options.adapters ?? {}))

@@ -57,14 +57,14 @@ export interface LoadOptions {
   /**
    * Folder for the computed beginnings of texts, kept between processes: a later call with the same beginning restores
    * its blocks instead of computing them. Processes and models may share it. Whoever can read it can find out which
-   * texts were computed; whoever can write it can change answers. Not with `batchInvariant`. Default: none.
+   * texts were computed; whoever can write it can change answers. Not with `deterministic`. Default: none.
    */
   readonly cacheDir?: string | undefined;
   /** Most bytes of all blocks in `cacheDir`; the least recently used ones are deleted. Default: 8 GiB. */
   readonly cacheDirBytes?: number | undefined;
   /**
    * Bytes of host memory for blocks that the cache evicts: of use where the device's memory is small, as on GPUs. Not
-   * with `batchInvariant`. Default: none.
+   * with `deterministic`. Default: none.
    */
   readonly cacheMemory?: number | undefined;
   /**
@@ -79,11 +79,11 @@ export interface LoadOptions {
    */
   readonly sequences?: number | undefined;
   /**
-   * A text does not depend on the calls beside it, to the last bit: prompts have steps of their own, decoding steps at
-   * most `profile.exactRows` rows, and no call reuses the cache of another. Slower under load. Default false: a row of
-   * a mixed step may round otherwise than alone.
+   * The same call gives the same text always, to the last bit, whatever runs beside it and whatever ran before: prompts have
+   * steps of their own, decoding steps at most `profile.exactRows` rows, and no call reuses the cache of another. Slower under
+   * load. Default false: a row of a shared step, or after a cached prefix, may round otherwise than alone.
    */
-  readonly batchInvariant?: boolean | undefined;
+  readonly deterministic?: boolean | undefined;
   /** Most calls that wait for room in the cache; further ones fail with BUSY. Default: no limit. */
   readonly maxQueue?: number | undefined;
   /**
@@ -225,9 +225,9 @@ export const loadSchema = {
     about: 'number of sequences with the whole context in the cache',
     byDefault: 1,
   },
-  batchInvariant: {
+  deterministic: {
     ...rules.flag,
-    about: 'a text does not depend on the calls beside it, to the last bit; slower under load',
+    about: 'the same call gives the same text always, whatever else runs or ran before; slower under load',
     byDefault: false,
   },
   maxQueue: {
@@ -291,24 +291,24 @@ export type ResolvedLoadOptions = WithDefaults<LoadOptions, typeof loadSchema>;
 /** @throws RuntimeError BAD_OPTION */
 export function resolveLoadOptions(what: string, options: LoadOptions): ResolvedLoadOptions {
   checkOptions(what, options, loadSchema, badOption);
-  needCopyOptions(what, options);
+  needOffloadOptions(what, options);
   return withDefaults(options, loadSchema);
 }
 
-/** Whether copies of blocks are kept. */
-export const keepsCopies = ({ cacheDir, cacheMemory }: LoadOptions): boolean =>
+/** Whether blocks are offloaded. */
+export const offloads = ({ cacheDir, cacheMemory }: LoadOptions): boolean =>
   cacheDir !== undefined || cacheMemory !== undefined;
 
-/** Copies are of blocks that calls share. */
-function needCopyOptions(what: string, options: LoadOptions): void {
-  const { batchInvariant, cacheDir, cacheDirBytes } = options;
+/** Offloaded blocks are of prefixes that calls share. */
+function needOffloadOptions(what: string, options: LoadOptions): void {
+  const { deterministic, cacheDir, cacheDirBytes } = options;
   if (cacheDirBytes !== undefined && cacheDir === undefined)
     throw badOption(`[${what}] cacheDirBytes bounds the folder cacheDir, which is missing`, 'cacheDirBytes');
   const name = cacheDir === undefined ? 'cacheMemory' : 'cacheDir';
-  if (!keepsCopies(options)) return;
-  if (batchInvariant)
+  if (!offloads(options)) return;
+  if (deterministic)
     throw badOption(
-      `[${what}] ${name} and batchInvariant exclude each other: with batchInvariant no call reuses computed tokens`,
-      'batchInvariant',
+      `[${what}] ${name} and deterministic exclude each other: with deterministic no call reuses computed tokens`,
+      'deterministic',
     );
 }

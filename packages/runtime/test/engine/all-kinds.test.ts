@@ -90,7 +90,7 @@ const options = (by: Chooser): GenerateOptions => ({
 const caches = (by: Chooser): LoadOptions => ({
   sequences: by.one([1, 2, 3]),
   prefillChunk: by.one([8, 64]),
-  ...by.one<LoadOptions>([{}, {}, { batchInvariant: true }, { graph: false }, { cacheMemory: 1 << 14 }]),
+  ...by.one<LoadOptions>([{}, {}, { deterministic: true }, { graph: false }, { cacheMemory: 1 << 14 }]),
 });
 
 interface Call {

@@ -1,9 +1,9 @@
 // A request of many texts beside one of a single text, on a simulated device with a clock of its own.
 import { createBackend } from '@quern/backend-reference';
 import { type Backend, KvCache } from '@quern/core';
+import { BlockManager } from '../../src/engine/block-manager.js';
 import { RowChoice, rowsOf } from '../../src/engine/choose-rows.js';
 import { Member } from '../../src/engine/member.js';
-import { Room } from '../../src/engine/room.js';
 import { StepTimes } from '../../src/engine/step-times.js';
 import { greedy } from '../../src/engine/token-choice.js';
 
@@ -33,22 +33,22 @@ interface Text {
 /** A cache of 4096 tokens and its scheduling; steps take the time that `device` says. */
 function simulation(device: Device) {
   const shape = { layers: 1, kvHeads: 1, headDim: 8, dtype: 'f32', context: 2048 } as const;
-  const room = new Room(KvCache.allocate(backend, shape, 4096 / blockSize, blockSize));
+  const blockManager = new BlockManager(KvCache.allocate(backend, shape, 4096 / blockSize, blockSize));
   const times = new StepTimes();
-  const rows = new RowChoice(room, times, { sequences, prefillChunk, alone: false });
+  const rows = new RowChoice(blockManager, times, { sequences, prefillChunk, alone: false });
   let members: Member[] = [];
   let clock = 0;
   let serial = 0;
 
   /** Computes a text; resolves with its milliseconds. */
   const text = ({ prompt, tokens, group }: Text) => {
-    const lease = room.lease({ reuse: false, group });
+    const lease = blockManager.lease({ reuse: false, group });
     const from = clock;
     return new Promise<number>((resolve, reject) => {
       const request = (ids: readonly number[], left: number): void => {
         const settle = ([token]: readonly number[]) => {
           if (left > 1) return request([token!], left - 1);
-          room.release(lease);
+          blockManager.release(lease);
           resolve(clock - from);
         };
         const stops = new Int32Array(0);

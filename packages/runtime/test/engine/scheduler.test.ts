@@ -1,10 +1,10 @@
 import { createBackend } from '@quern/backend-reference';
 import { type Backend, contiguousKvCache, KvCache } from '@quern/core';
+import { BlockManager } from '../../src/engine/block-manager.js';
 import type { ForwardSteps } from '../../src/engine/forward-steps.js';
 import type { Lease } from '../../src/engine/lease.js';
 import { longestChain } from '../../src/engine/longest-chain.js';
 import type { TokensRequest } from '../../src/engine/member.js';
-import { Room } from '../../src/engine/room.js';
 import { Scheduler } from '../../src/engine/scheduler.js';
 import { greedy, tokenChoice } from '../../src/engine/token-choice.js';
 
@@ -71,7 +71,7 @@ const contiguousCache = () => contiguousKvCache(backend, { ...shape, sequences: 
 
 /** A scheduler over a fake device. `milliseconds`: time of a step, by the scheduler's clock. */
 function scheduling(device: Device, milliseconds?: number, cache = contiguousCache()) {
-  const room = new Room(cache);
+  const blockManager = new BlockManager(cache);
   let time = 0;
   const now = () => {
     time += milliseconds!;
@@ -79,7 +79,7 @@ function scheduling(device: Device, milliseconds?: number, cache = contiguousCac
   };
   const scheduler = new Scheduler({
     steps: device,
-    room,
+    blockManager,
     sequences: mostRows,
     prefillChunk: 64,
     alone: false,
@@ -89,8 +89,8 @@ function scheduling(device: Device, milliseconds?: number, cache = contiguousCac
     ...(milliseconds !== undefined && { now }),
   });
   const lease = () => {
-    const made = room.lease({ reuse: false });
-    room.begin(made);
+    const made = blockManager.lease({ reuse: false });
+    blockManager.begin(made);
     return made;
   };
   /** Requests the tokens after `token`. */
@@ -106,15 +106,15 @@ function scheduling(device: Device, milliseconds?: number, cache = contiguousCac
     });
   const ask = async (token: number, options: Partial<TokensRequest> = {}) =>
     (await askFor(token, options))[0];
-  return { scheduler, room, lease, askFor, ask };
+  return { scheduler, blockManager, lease, askFor, ask };
 }
 
 describe('where blocks are short', () => {
   /** `blocks` blocks of 4 tokens. Later leases yield to earlier ones. */
   const short = (blocks: number) => {
     const cache = KvCache.allocate(backend, { ...shape, context: 8 * blocks }, blocks, 4);
-    const { scheduler, room } = scheduling(fakeSteps(), undefined, cache);
-    const lease = () => room.lease({ reuse: false });
+    const { scheduler, blockManager } = scheduling(fakeSteps(), undefined, cache);
+    const lease = () => blockManager.lease({ reuse: false });
     const ask = (held: Lease, count: number) =>
       scheduler.tokens({
         lease: held,
@@ -125,7 +125,7 @@ describe('where blocks are short', () => {
         signal: undefined,
       });
     const end = (held: Lease) => {
-      room.release(held);
+      blockManager.release(held);
       scheduler.wake();
     };
     return { ask, end, lease };

@@ -229,8 +229,8 @@ describe('a cache smaller than its calls', () => {
   });
 });
 
-test('batchInvariant: steps of prompts have one prompt, and nothing is reused', async () => {
-  using it = engineOf(60, { batchInvariant: true });
+test('deterministic: steps of prompts have one prompt, and nothing is reused', async () => {
+  using it = engineOf(60, { deterministic: true });
   const { mixed } = ForwardSteps.prototype;
   ForwardSteps.prototype.mixed = () => {
     throw new Error('a mixed step');

@@ -38,7 +38,7 @@ describe.each(backends)('adapters on %s', (backend) => {
     ['captured steps', {}],
     ['recorded steps', { graph: false }],
     ['blocks of 4', { blockSize: 4 }],
-    ['batch-invariant', { batchInvariant: true }],
+    ['deterministic', { deterministic: true }],
   ] satisfies [string, LoadOptions][])('%s: calls with other adapters share steps', async (_, options) => {
     using model = await open(options);
     const alone: (readonly number[])[] = [];

@@ -266,12 +266,12 @@ describeCpu.each(cpuLevels)('the demo model on backend-cpu with %s', (isa) => {
     ['drawn', { ...sampled, temperature: 1, seed: 5 }],
     ['drafted', { ...greedy, speculate: { kind: 'lookup' } }],
   ])(
-    'batchInvariant, %s: preempted texts equal single texts',
+    'deterministic, %s: preempted texts equal single texts',
     async (_, options) => {
       const { createBackend } = await import('@quern/backend-cpu');
       using backend = await createBackend({ isa });
       const small = { blockSize: 16, context: 176, sequences: 2 } as const;
-      using model = await loadModel(demo, { backend, batchInvariant: true, onNotice: () => {}, ...small });
+      using model = await loadModel(demo, { backend, deterministic: true, onNotice: () => {}, ...small });
       const all = Array.from({ length: 10 }, (_, i) => ({
         prompt: `Story ${i}`,
         options: { ...options, maxTokens: 150 },

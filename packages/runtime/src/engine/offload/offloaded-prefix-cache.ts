@@ -1,11 +1,11 @@
 import type { KvCache } from '@quern/core';
 import type { NoticeListener } from '../../notice.js';
-import { PrefixBlocks } from '../prefix-blocks.js';
-import type { BlockCopy, CopyCounts, PrefixBlock, PrefixHolder } from '../prefixes.js';
-import { BlockCopies, type CopyPlaces } from './block-copies.js';
+import type { OffloadCounts, OffloadedBlock, PrefixBlock, PrefixHolder } from '../prefix-block.js';
+import { PrefixCache } from '../prefix-cache.js';
 import { BlockNames } from './block-names.js';
+import { OffloadedBlocks, type OffloadPlaces } from './offloaded-blocks.js';
 
-export interface CopyOptions extends CopyPlaces {
+export interface OffloadOptions extends OffloadPlaces {
   /** See `cacheIdentity`. */
   readonly identity: string;
   readonly onNotice?: NoticeListener;
@@ -17,37 +17,37 @@ export interface DeviceTurns {
   wake(): void;
 }
 
-/** Calls grow without a wait: this many of the next blocks to be evicted have copies. */
+/** Calls grow without a wait: this many of the next blocks to be evicted are offloaded before. */
 const blocksAhead = 8;
 
 /**
- * Known blocks with copies in host memory and in a folder. Before a call begins, copies of its beginning are restored,
+ * Offloads known blocks to host memory and to a folder. Before a call begins, the blocks of its prefix are restored,
  * and the blocks whose place it takes are copied: both are asynchronous, so `begin` is false until they have ended.
  */
-export class CopiedPrefixBlocks extends PrefixBlocks {
+export class OffloadedPrefixCache extends PrefixCache {
   private readonly names: BlockNames;
-  private readonly copies: BlockCopies;
+  private readonly offloaded: OffloadedBlocks;
   private readonly prepared = new Map<PrefixHolder, 'preparing' | 'ready'>();
   private readonly restored = { memoryHits: 0, diskHits: 0 };
   private keepingAhead = false;
 
   constructor(
     cache: KvCache,
-    private readonly options: CopyOptions,
+    private readonly options: OffloadOptions,
     private readonly turns: DeviceTurns,
   ) {
     super(cache);
     this.names = new BlockNames(options.identity);
     const isKnown = (block: PrefixBlock) => this.blocks.get(block.key) === block;
-    this.copies = new BlockCopies(cache, options, isKnown, () => turns.wake(), options.onNotice);
+    this.offloaded = new OffloadedBlocks(cache, options, isKnown, () => turns.wake(), options.onNotice);
   }
 
-  get counts(): CopyCounts {
+  get counts(): OffloadCounts {
     return { ...this.restored, cacheMemoryBytes: this.options.memory?.bytes ?? 0 };
   }
 
   override get evictableBlocks(): number {
-    const { reading } = this.copies;
+    const { reading } = this.offloaded;
     return this.idleBlocks - (reading && this.idle.has(reading) ? 1 : 0);
   }
 
@@ -56,12 +56,12 @@ export class CopiedPrefixBlocks extends PrefixBlocks {
   }
 
   override begin(holder: PrefixHolder): boolean {
-    if (!holder.reuse || this.prepared.has(holder) || this.copies.ended) return super.begin(holder);
+    if (!holder.reuse || this.prepared.has(holder) || this.offloaded.ended) return super.begin(holder);
     const found = this.find(holder);
     const next = this.keyAfter(found.at(-1), holder, found.length);
     if (next !== undefined && this.computing.has(next)) return false;
     const leaving = this.nextToLeave(this.blocksToTake(holder, found) + blocksAhead, found);
-    if (leaving.every((block) => this.copies.isSafe(block)) && !this.mayHaveCopy(holder, found))
+    if (leaving.every((block) => this.offloaded.isSafe(block)) && !this.mayBeOffloaded(holder, found))
       return super.begin(holder);
     this.prepared.set(holder, 'preparing');
     void this.prepare(holder, found, leaving);
@@ -70,7 +70,7 @@ export class CopiedPrefixBlocks extends PrefixBlocks {
 
   override learn(holder: PrefixHolder): void {
     super.learn(holder);
-    if (this.cache.freeBlocks < blocksAhead && !this.keepingAhead && !this.copies.ended)
+    if (this.cache.freeBlocks < blocksAhead && !this.keepingAhead && !this.offloaded.ended)
       void this.keepAhead();
   }
 
@@ -81,35 +81,35 @@ export class CopiedPrefixBlocks extends PrefixBlocks {
 
   /** Resolves when the folder has all known blocks, or cannot be written. */
   save(): Promise<void> {
-    return this.copies.save(this.blocks.values());
+    return this.offloaded.save(this.blocks.values());
   }
 
   /** Ends all copying; files that are being written are finished. */
   close(): void {
-    this.copies.close();
+    this.offloaded.close();
   }
 
   protected override mayEvict(block: PrefixBlock): boolean {
-    return block !== this.copies.reading;
+    return block !== this.offloaded.reading;
   }
 
   protected override leave(block: PrefixBlock, held: number | undefined): void {
     super.leave(block, held);
-    if (block.users === 0) this.copies.saveSoon(block);
+    if (block.users === 0) this.offloaded.saveSoon(block);
   }
 
-  protected override copyOf(
+  protected override offloadedOf(
     { tokens, root }: PrefixHolder,
     before: PrefixBlock | undefined,
     index: number,
-  ): BlockCopy {
+  ): OffloadedBlock {
     const { blockSize } = this.cache;
     const own = tokens.slice(index * blockSize, (index + 1) * blockSize);
-    const name = this.names.after(before?.copy?.name, root, own);
+    const name = this.names.after(before?.offloaded?.name, root, own);
     return { name, index, onDisk: false };
   }
 
-  /** Restores what copies have, after the copies of what leaves. A failure leaves the rest to be computed. */
+  /** Restores what was offloaded, after what leaves has been offloaded. A failure leaves the rest to be computed. */
   private async prepare(
     holder: PrefixHolder,
     found: readonly PrefixBlock[],
@@ -120,7 +120,7 @@ export class CopiedPrefixBlocks extends PrefixBlocks {
     this.expect(holder, this.keyAfter(chain.at(-1), holder, chain.length));
     try {
       await this.turns.beside(async () => {
-        await this.copies.keep(leaving);
+        await this.offloaded.keep(leaving);
         while (await this.restoreNext(holder, chain));
       });
     } finally {
@@ -135,7 +135,7 @@ export class CopiedPrefixBlocks extends PrefixBlocks {
   /** Restores the block after `chain`, and appends it. False at the end. */
   private async restoreNext(holder: PrefixHolder, chain: PrefixBlock[]): Promise<boolean> {
     const key = this.keyAfter(chain.at(-1), holder, chain.length);
-    if (key === undefined || holder.released || this.copies.ended) return false;
+    if (key === undefined || holder.released || this.offloaded.ended) return false;
     this.expect(holder, key);
     const block = this.takeKnown(key) ?? (await this.restore(key, holder, chain));
     if (block) chain.push(block);
@@ -148,16 +148,16 @@ export class CopiedPrefixBlocks extends PrefixBlocks {
     chain: readonly PrefixBlock[],
   ): Promise<PrefixBlock | undefined> {
     const { memory, folder } = this.options;
-    const wanted = this.copyOf(holder, chain.at(-1), chain.length);
-    const kept = this.copies.inMemory(wanted.name);
+    const wanted = this.offloadedOf(holder, chain.at(-1), chain.length);
+    const kept = this.offloaded.inMemory(wanted.name);
     const values = kept?.values ?? (await folder?.read(wanted.name, wanted.index));
-    const place = values && !this.copies.ended ? this.freePlace() : undefined;
+    const place = values && !this.offloaded.ended ? this.freePlace() : undefined;
     if (!values || place === undefined || !(await this.fill(place, values))) return undefined;
     memory?.delete(wanted.name);
     this.restored[kept ? 'memoryHits' : 'diskHits'] += this.cache.blockSize;
     const known = this.takeKnown(key); // computed by a call meanwhile
     if (known) this.cache.drop(place);
-    return known ?? this.know(key, place, kept?.copy ?? { ...wanted, onDisk: true });
+    return known ?? this.know(key, place, kept?.block ?? { ...wanted, onDisk: true });
   }
 
   private takeKnown(key: string): PrefixBlock | undefined {
@@ -182,17 +182,17 @@ export class CopiedPrefixBlocks extends PrefixBlocks {
   private async fill(place: number, values: Uint8Array): Promise<boolean> {
     try {
       await this.cache.writeBlocks([place], values);
-      return !this.copies.ended;
+      return !this.offloaded.ended;
     } catch (error) {
       this.cache.drop(place);
-      this.copies.fail(error);
+      this.offloaded.fail(error);
       return false;
     }
   }
 
   private async keepAhead(): Promise<void> {
     this.keepingAhead = true;
-    await this.copies.keep(this.nextToLeave(blocksAhead, []));
+    await this.offloaded.keep(this.nextToLeave(blocksAhead, []));
     this.keepingAhead = false;
   }
 
@@ -214,9 +214,9 @@ export class CopiedPrefixBlocks extends PrefixBlocks {
     return Math.ceil((tokens.length + 1) / this.cache.blockSize) - found.length;
   }
 
-  private mayHaveCopy(holder: PrefixHolder, found: readonly PrefixBlock[]): boolean {
+  private mayBeOffloaded(holder: PrefixHolder, found: readonly PrefixBlock[]): boolean {
     if (this.keyAfter(found.at(-1), holder, found.length) === undefined) return false;
     if (this.options.folder) return true;
-    return this.copies.inMemory(this.copyOf(holder, found.at(-1), found.length).name) !== undefined;
+    return this.offloaded.inMemory(this.offloadedOf(holder, found.at(-1), found.length).name) !== undefined;
   }
 }

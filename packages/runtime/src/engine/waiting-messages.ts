@@ -1,14 +1,14 @@
 import { RuntimeError } from '../error.js';
+import type { BlockManager } from './block-manager.js';
 import type { Lease } from './lease.js';
-import type { Room } from './room.js';
 
-export const longWait = (room: Room, lease: Lease, before: number): string =>
-  `a call waits for room in the cache: ${wants(room, lease, before)}`;
+export const longWait = (blockManager: BlockManager, lease: Lease, before: number): string =>
+  `a call waits for room in the cache: ${wants(blockManager, lease, before)}`;
 
-export const busy = (room: Room, lease: Lease, before: number, ms: number): RuntimeError =>
-  new RuntimeError('BUSY', `no room in the cache within ${ms} ms: ${wants(room, lease, before)}`);
+export const busy = (blockManager: BlockManager, lease: Lease, before: number, ms: number): RuntimeError =>
+  new RuntimeError('BUSY', `no room in the cache within ${ms} ms: ${wants(blockManager, lease, before)}`);
 
-export const queueFull = ({ blocks, freeBlocks }: Room, waiting: number): RuntimeError =>
+export const queueFull = ({ blocks, freeBlocks }: BlockManager, waiting: number): RuntimeError =>
   new RuntimeError(
     'BUSY',
     `${waiting} ${waiting === 1 ? 'call waits' : 'calls wait'} for room in the cache already, as many as \`maxQueue\` (--max-queue) allows (${freeBlocks} of ${blocks} ` +
@@ -16,7 +16,11 @@ export const queueFull = ({ blocks, freeBlocks }: Room, waiting: number): Runtim
   );
 
 /** What the call waits for, which calls hold the blocks, and advice. */
-function wants({ blocks, blockSize, freeBlocks, holders }: Room, lease: Lease, before: number): string {
+function wants(
+  { blocks, blockSize, freeBlocks, holders }: BlockManager,
+  lease: Lease,
+  before: number,
+): string {
   const needed = Math.ceil((lease.tokens.length + 1) / blockSize) * blockSize;
   const held = (blocks - freeBlocks) * blockSize;
   const calls = holders.size === 1 ? '1 call holds' : `${holders.size} calls hold`;

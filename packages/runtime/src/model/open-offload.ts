@@ -1,20 +1,20 @@
 import type { KvCache } from '@quern/core';
 import type { ModelFile, PartPlace } from '@quern/models';
-import { BlockFolder } from '../engine/stored/block-folder.js';
-import type { CopyOptions } from '../engine/stored/copied-prefix-blocks.js';
-import { MemoryBlocks } from '../engine/stored/memory-blocks.js';
+import { BlockFolder } from '../engine/offload/block-folder.js';
+import { MemoryBlocks } from '../engine/offload/memory-blocks.js';
+import type { OffloadOptions } from '../engine/offload/offloaded-prefix-cache.js';
 import { RuntimeError } from '../error.js';
 import { cacheIdentity } from './cache-identity.js';
-import { keepsCopies, type ResolvedLoadOptions } from './load-options.js';
+import { offloads, type ResolvedLoadOptions } from './load-options.js';
 
-/** Where copies of the cache's blocks are kept; undefined: nowhere. @throws RuntimeError BAD_OPTION */
-export async function openCopies(
+/** Where the cache's blocks are offloaded; undefined: nowhere. @throws RuntimeError BAD_OPTION */
+export async function openOffload(
   file: ModelFile,
   places: readonly PartPlace[],
   cache: KvCache,
   options: ResolvedLoadOptions,
-): Promise<CopyOptions | undefined> {
-  if (!keepsCopies(options)) return undefined;
+): Promise<OffloadOptions | undefined> {
+  if (!offloads(options)) return undefined;
   const { cacheDir: path, cacheDirBytes: mostBytes, cacheMemory, onNotice } = options;
   needRoomForBlock(cacheMemory, cache);
   const identity = await cacheIdentity(file, places, cache);

@@ -1,12 +1,12 @@
 import type { KvCache } from '@quern/core';
-import type { BlockCopy, PrefixBlock, Prefixes, PrefixHolder } from './prefixes.js';
+import type { OffloadedBlock, PrefixBlock, PrefixHolder } from './prefix-block.js';
 
 /**
- * The known blocks of the cache. Equal beginnings of calls share blocks, also while the first call computes them.
- * Blocks that no call holds stay until `evict`. The last blocks of a chain are evicted before the first ones, because
- * a call gives its blocks back in this order.
+ * The known blocks of the cache: calls with equal prefixes share them, also while the first call computes them. Blocks that
+ * no call holds stay until `evict`. The last blocks of a prefix are evicted before the first ones, because a call gives its
+ * blocks back in this order.
  */
-export class PrefixBlocks implements Prefixes {
+export class PrefixCache {
   protected readonly blocks = new Map<string, PrefixBlock>();
   /** Blocks without users, least recently used first. */
   protected readonly idle = new Set<PrefixBlock>();
@@ -17,18 +17,25 @@ export class PrefixBlocks implements Prefixes {
 
   constructor(protected readonly cache: KvCache) {}
 
+  /** Known blocks of no call. */
   get idleBlocks(): number {
     return this.idle.size;
   }
 
+  /** Blocks that `evict` can free now. */
   get evictableBlocks(): number {
     return this.idleBlocks;
   }
 
+  /** Whether blocks are being restored for the holder: `begin` must wait. */
   isPreparing(_holder: PrefixHolder): boolean {
     return false;
   }
 
+  /**
+   * Starts the holder's sequence with the longest known prefix of its tokens; at least one token stays to be computed.
+   * False: another call computes the next block at this moment, ask again after its step; or blocks are being restored.
+   */
   begin(holder: PrefixHolder): boolean {
     if (!holder.reuse) return true;
     const found = this.find(holder);
@@ -41,6 +48,7 @@ export class PrefixBlocks implements Prefixes {
     return true;
   }
 
+  /** The holder's computed tokens become known. */
   learn(holder: PrefixHolder): void {
     const { known, tokens, computed, reuse } = holder;
     if (!reuse) return;
@@ -49,6 +57,7 @@ export class PrefixBlocks implements Prefixes {
     this.expect(holder, this.keyAfter(known.at(-1), holder, known.length));
   }
 
+  /** The holder gives up its tokens from `length` on. Call before the sequence is cut. */
   cut(holder: PrefixHolder, length: number): void {
     const { known, sequence } = holder;
     const kept = Math.floor(length / this.cache.blockSize);
@@ -57,6 +66,7 @@ export class PrefixBlocks implements Prefixes {
     known.length = Math.min(known.length, kept);
   }
 
+  /** Ends the holder's sequence. Its tokens stay known until their blocks are evicted. */
   release(holder: PrefixHolder): void {
     this.learn(holder);
     this.expect(holder, undefined);
@@ -64,6 +74,7 @@ export class PrefixBlocks implements Prefixes {
     holder.sequence.release();
   }
 
+  /** Frees up to `blocks` blocks, least recently used first. */
   evict(blocks: number): void {
     for (const block of this.idle) {
       if (blocks <= 0) return;
@@ -75,7 +86,7 @@ export class PrefixBlocks implements Prefixes {
     }
   }
 
-  /** The known blocks at the beginning of the tokens, without the block of the last token. */
+  /** The known blocks at the start of the tokens, without the block of the last token. */
   protected find(holder: PrefixHolder): PrefixBlock[] {
     const found: PrefixBlock[] = [];
     for (;;) {
@@ -106,22 +117,22 @@ export class PrefixBlocks implements Prefixes {
     if (other) return other;
     const place = sequence.blockTable[index]!;
     this.cache.hold(place);
-    return this.know(key, place, this.copyOf(holder, known[index - 1], index));
+    return this.know(key, place, this.offloadedOf(holder, known[index - 1], index));
   }
 
   /** A held block becomes known, with one user. */
-  protected know(key: string, place: number, copy: BlockCopy | undefined): PrefixBlock {
-    const block = { id: ++this.lastId, key, block: place, users: 1, ...(copy && { copy }) };
+  protected know(key: string, place: number, offloaded: OffloadedBlock | undefined): PrefixBlock {
+    const block = { id: ++this.lastId, key, block: place, users: 1, ...(offloaded && { offloaded }) };
     this.blocks.set(key, block);
     return block;
   }
 
-  /** The copies of block `index` of a holder, if any are kept. */
-  protected copyOf(
+  /** Block `index` of a holder outside of the device, where blocks are offloaded. */
+  protected offloadedOf(
     _holder: PrefixHolder,
     _before: PrefixBlock | undefined,
     _index: number,
-  ): BlockCopy | undefined {
+  ): OffloadedBlock | undefined {
     return undefined;
   }
 

@@ -1,8 +1,8 @@
-import type { BlockCopy } from '../prefixes.js';
+import type { OffloadedBlock } from '../prefix-block.js';
 
 /** An evicted block. */
 export interface KeptBlock {
-  readonly copy: BlockCopy;
+  readonly block: OffloadedBlock;
   readonly values: Uint8Array;
 }
 
@@ -22,15 +22,18 @@ export class MemoryBlocks {
     return this.blocks.get(name);
   }
 
-  put(block: KeptBlock): void {
-    const { copy, values } = block;
-    this.delete(copy.name);
+  put(kept: KeptBlock): void {
+    const {
+      block: { name },
+      values,
+    } = kept;
+    this.delete(name);
     for (const oldest of this.blocks.keys()) {
       if (this.bytes + values.length <= this.mostBytes) break;
       this.delete(oldest);
     }
     if (this.bytes + values.length > this.mostBytes) return;
-    this.blocks.set(copy.name, block);
+    this.blocks.set(name, kept);
     this.bytes += values.length;
   }
 

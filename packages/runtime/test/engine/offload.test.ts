@@ -401,7 +401,7 @@ describe('while blocks are restored', () => {
 test.each([
   [{ cacheDir: '' }, /cacheDir is [^;]+; it must be a path/],
   [{ cacheDir: '/dev/null/x' }, /cannot be made or read \(ENOTDIR/],
-  [{ cacheMemory: 1e6, batchInvariant: true }, /cacheMemory and batchInvariant exclude each other/],
+  [{ cacheMemory: 1e6, deterministic: true }, /cacheMemory and deterministic exclude each other/],
   [{ cacheDirBytes: 1e6 }, /cacheDirBytes bounds the folder cacheDir, which is missing/],
   [{ cacheMemory: 100 }, /cacheMemory is 100, but one block of this model takes 512 bytes/],
   [{ cacheDir: newFolder(), cacheDirBytes: 100 }, /cacheDirBytes is 100, but one block of this model takes/],

@@ -1,12 +1,12 @@
 import type { KvCache } from '@quern/core';
 import { messageOf } from '../../error.js';
 import { giveNotice, type NoticeListener } from '../../notice.js';
-import type { BlockCopy, PrefixBlock } from '../prefixes.js';
+import type { OffloadedBlock, PrefixBlock } from '../prefix-block.js';
 import type { BlockFolder } from './block-folder.js';
 import type { KeptBlock, MemoryBlocks } from './memory-blocks.js';
 
-/** Where copies are kept; one at least. */
-export interface CopyPlaces {
+/** Where blocks are kept; one at least. */
+export interface OffloadPlaces {
   readonly memory?: MemoryBlocks | undefined;
   readonly folder?: BlockFolder | undefined;
 }
@@ -19,7 +19,7 @@ const mostPending = 128 << 20;
  * copy of what the device still has is of no use. Folder: as soon as no call uses the block, since the process may end at any
  * time and `dispose` cannot wait.
  */
-export class BlockCopies {
+export class OffloadedBlocks {
   /** The block that is being read: it may not be evicted. */
   reading: PrefixBlock | undefined;
   private turn: Promise<unknown> = Promise.resolve();
@@ -38,7 +38,7 @@ export class BlockCopies {
    */
   constructor(
     private readonly cache: KvCache,
-    private readonly places: CopyPlaces,
+    private readonly places: OffloadPlaces,
     private readonly isKnown: (block: PrefixBlock) => boolean,
     private readonly onRead: () => void,
     private readonly onNotice: NoticeListener,
@@ -47,8 +47,8 @@ export class BlockCopies {
   /** Whether the eviction of a block loses nothing that could be kept. */
   isSafe(block: PrefixBlock): boolean {
     const { memory } = this.places;
-    if (this.ended || !block.copy) return true;
-    return (!memory || memory.has(block.copy.name)) && !this.isUnsaved(block);
+    if (this.ended || !block.offloaded) return true;
+    return (!memory || memory.has(block.offloaded.name)) && !this.isUnsaved(block);
   }
 
   /** Copies blocks that will be evicted, in this order. Waits for the device, not for the disk. */
@@ -56,8 +56,8 @@ export class BlockCopies {
     for (const block of blocks) {
       const values = this.isSafe(block) ? undefined : await this.read(block);
       if (!values || this.ended) continue;
-      this.places.memory?.put({ copy: block.copy!, values });
-      if (this.isUnsaved(block)) void this.write(block.copy!, values);
+      this.places.memory?.put({ block: block.offloaded!, values });
+      if (this.isUnsaved(block)) void this.write(block.offloaded!, values);
     }
   }
 
@@ -87,26 +87,26 @@ export class BlockCopies {
   }
 
   /** Whether the folder lacks a block and can take it. */
-  private isUnsaved({ copy }: PrefixBlock): boolean {
+  private isUnsaved({ offloaded }: PrefixBlock): boolean {
     const { folder } = this.places;
     if (!folder || folder.failed || this.pendingBytes >= mostPending) return false;
-    return copy?.onDisk === false;
+    return offloaded?.onDisk === false;
   }
 
   private async saveAll(): Promise<void> {
     for (const block of this.unsaved) {
       this.unsaved.delete(block);
-      const values = block.copy!.onDisk ? undefined : await this.read(block);
-      if (values) await this.write(block.copy!, values);
+      const values = block.offloaded!.onDisk ? undefined : await this.read(block);
+      if (values) await this.write(block.offloaded!, values);
     }
     this.saving = undefined;
   }
 
   /** Writes a block after those that wait. */
-  private write(copy: BlockCopy, values: Uint8Array): Promise<void> {
-    const { name, index } = copy;
-    copy.onDisk = true;
-    this.pending.set(name, { copy, values });
+  private write(block: OffloadedBlock, values: Uint8Array): Promise<void> {
+    const { name, index } = block;
+    block.onDisk = true;
+    this.pending.set(name, { block, values });
     this.pendingBytes += values.length;
     this.writing = this.writing.then(async () => {
       await this.places.folder?.write(name, index, values);

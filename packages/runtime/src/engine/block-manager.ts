@@ -1,14 +1,18 @@
 import type { KvCache } from '@quern/core';
 import type { AdapterUse } from './adapter-use.js';
 import { Lease } from './lease.js';
-import { PrefixBlocks } from './prefix-blocks.js';
-import type { CopyCounts, Prefixes } from './prefixes.js';
-import { CopiedPrefixBlocks, type CopyOptions, type DeviceTurns } from './stored/copied-prefix-blocks.js';
+import {
+  type DeviceTurns,
+  OffloadedPrefixCache,
+  type OffloadOptions,
+} from './offload/offloaded-prefix-cache.js';
+import type { OffloadCounts } from './prefix-block.js';
+import { PrefixCache } from './prefix-cache.js';
 
 export interface LeaseOptions {
   /** Higher first; default 0. */
   readonly priority?: number | undefined;
-  /** Share equal beginnings with other calls; default true. */
+  /** Share equal prefixes with other calls; default true. */
   readonly reuse?: boolean | undefined;
   /** As `GenerateOptions.maxWaitMs`. */
   readonly maxWaitMs?: number | undefined;
@@ -18,30 +22,30 @@ export interface LeaseOptions {
   readonly group?: string | undefined;
 }
 
-const noCopies: CopyCounts = { memoryHits: 0, diskHits: 0, cacheMemoryBytes: 0 };
+const nothingOffloaded: OffloadCounts = { memoryHits: 0, diskHits: 0, cacheMemoryBytes: 0 };
 
 /**
  * Shares the blocks of a cache between calls. A call takes blocks as it grows. Where blocks are short, those of ended
  * calls are evicted, then the last call of the lowest priority gives up all its blocks (preemption).
  */
-export class Room {
+export class BlockManager {
   /** Calls with blocks. */
   readonly holders = new Set<Lease>();
   preemptions = 0;
-  private readonly prefixes: Prefixes;
-  /** `prefixes`, where copies of blocks are kept. */
-  private readonly copied: CopiedPrefixBlocks | undefined;
+  private readonly prefixes: PrefixCache;
+  /** `prefixes`, where evicted blocks are kept. */
+  private readonly offloaded: OffloadedPrefixCache | undefined;
   private calls = 0;
   /** Calls that belong to a group. */
   private grouped = 0;
 
-  /** @param copies where copies of evicted blocks are kept */
+  /** @param offload where evicted blocks are kept */
   constructor(
     private readonly cache: KvCache,
-    copies?: { readonly options: CopyOptions; readonly turns: DeviceTurns },
+    offload?: { readonly options: OffloadOptions; readonly turns: DeviceTurns },
   ) {
-    this.copied = copies && new CopiedPrefixBlocks(cache, copies.options, copies.turns);
-    this.prefixes = this.copied ?? new PrefixBlocks(cache);
+    this.offloaded = offload && new OffloadedPrefixCache(cache, offload.options, offload.turns);
+    this.prefixes = this.offloaded ?? new PrefixCache(cache);
   }
 
   get blockSize(): number {
@@ -62,18 +66,18 @@ export class Room {
     return this.prefixes.idleBlocks;
   }
 
-  get copyCounts(): CopyCounts {
-    return this.copied?.counts ?? noCopies;
+  get offloadCounts(): OffloadCounts {
+    return this.offloaded?.counts ?? nothingOffloaded;
   }
 
-  /** Resolves when the folder of the copies, if any, has all known blocks. */
+  /** Resolves when the folder of offloaded blocks, if any, has all known blocks. */
   async save(): Promise<void> {
-    await this.copied?.save();
+    await this.offloaded?.save();
   }
 
-  /** Ends all copying. */
+  /** Ends offloading. */
   dispose(): void {
-    this.copied?.close();
+    this.offloaded?.close();
   }
 
   /** A place in the queue, without blocks. */
