@@ -215,7 +215,7 @@ describe('a cache smaller than its calls', () => {
     await expect(generate(it.engine, promptOf(20, 4), 1)).rejects.toMatchObject({
       code: 'BUSY',
       message: expect.stringMatching(
-        /^1 call waits for room in the cache already, as many as `maxQueue` allows/,
+        /^1 call waits for room in the cache already, as many as `maxQueue` \(--max-queue\) allows/,
       ),
     });
     it.engine.release(holder);
