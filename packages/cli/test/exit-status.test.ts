@@ -69,6 +69,10 @@ test('`quern doctor` with a fault; a turn of a piped chat that fails', async () 
 
 // SIGINT and SIGTERM: interrupt.test.ts.
 
+test('the row of a server that is stopped, which serve.test.ts tests', () => {
+  expect(table).toContain('`serve`, stopped by Ctrl-C or SIGTERM');
+});
+
 test('the table lists the statuses, all of them', () => {
   const listed = [...table.matchAll(/^\| (\d+) /gm)].map(([, status]) => Number(status));
   expect(listed).toEqual(Object.values(exitStatus));
