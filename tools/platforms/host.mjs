@@ -36,7 +36,7 @@ const modulesInWine = {
   cpu: join(app, 'node_modules/@quern/backend-cpu'),
 };
 const urlHere = (path) => pathToFileURL(path).href;
-/** Emulated, each table takes a minute of processor time. The best table of the processor runs in the conformance kit. */
+/** Tables of the kernel tests where the processor is emulated: without the slow scalar one. */
 const emulated = ['neon', 'dotprod', 'i8mm'];
 const posix = { path: (path) => path, url: urlHere, suffix: '', modules: () => modulesHere };
 
