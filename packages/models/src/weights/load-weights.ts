@@ -157,7 +157,7 @@ function noticeDecoding(
   const inFile = decoded.reduce((sum, tensor) => sum + storedBytes(tensor), 0);
   const inMemory = decoded.reduce((sum, tensor) => sum + bytesOn(backend, tensor), 0);
   onNotice?.(
-    `backend '${backend.name}' does not read ${formats} natively: ${decoded.length} tensors are decoded to ${targets}, ` +
+    `backend '${backend.name}' does not read ${formats} natively: ${decoded.length} ${decoded.length === 1 ? 'tensor is' : 'tensors are'} decoded to ${targets}, ` +
       `which takes ${megabytes(inMemory)} instead of ${megabytes(inFile)}`,
   );
 }
@@ -176,7 +176,7 @@ function noticeWidening(
   const inFile = widened.reduce((sum, { tensor }) => sum + storedBytes(tensor), 0);
   const inMemory = widened.reduce((sum, { tensor }) => sum + 4 * elementCount(tensor.shape), 0);
   onNotice?.(
-    `backend '${backend.name}' keeps ${widened.length} tensors of ${widened[0]!.tensor.format} as f32, ` +
+    `backend '${backend.name}' keeps ${widened.length} ${widened.length === 1 ? 'tensor' : 'tensors'} of ${widened[0]!.tensor.format} as f32, ` +
       `which takes ${megabytes(inMemory)} instead of ${megabytes(inFile)}`,
   );
 }

@@ -40,7 +40,7 @@ export function noticeUnread(
   if (unread.length === 0) return;
   const more = unread.length > SHOWN ? ', …' : '';
   onNotice?.(
-    `${tensors.path}: ${unread.length} tensors are not part of the architecture and ${outcome}: ${unread.slice(0, SHOWN).join(', ')}${more}`,
+    `${tensors.path}: ${unread.length} ${unread.length === 1 ? 'tensor is' : 'tensors are'} not part of the architecture and ${outcome}: ${unread.slice(0, SHOWN).join(', ')}${more}`,
   );
 }
 

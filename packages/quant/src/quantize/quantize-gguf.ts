@@ -170,11 +170,11 @@ class Notices {
 
   *texts(mix: MixName, importance: ImportanceMatrix | undefined): Generator<string> {
     if (this.fallbacks.length > 0)
-      yield `${this.fallbacks.length} tensors have rows that are not whole blocks of their format in ${mix}: ${listed(this.fallbacks)}`;
+      yield `${this.fallbacks.length} ${this.fallbacks.length === 1 ? 'tensor has' : 'tensors have'} rows that are not whole blocks of their format in ${mix}: ${listed(this.fallbacks)}`;
     if (this.unweighted.length > 0)
-      yield `${importance?.path} has no importance for ${this.unweighted.length} tensors, which are quantised without importance: ${listed(this.unweighted)}`;
+      yield `${importance?.path} has no importance for ${this.unweighted.length} ${this.unweighted.length === 1 ? 'tensor, which is' : 'tensors, which are'} quantised without importance: ${listed(this.unweighted)}`;
     if (this.requantised.length > 0)
-      yield `${this.requantised.length} tensors are quantised already; a second rounding adds to their error: ${listed(this.requantised)}`;
+      yield `${this.requantised.length} ${this.requantised.length === 1 ? 'tensor is' : 'tensors are'} quantised already; a second rounding adds to their error: ${listed(this.requantised)}`;
   }
 }
 
