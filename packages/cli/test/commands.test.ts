@@ -148,7 +148,7 @@ test('--precision: logits are as asked, run tells it, devices too', async () => 
 
 test.each([
   ['a'.repeat(60), `"${'a'.repeat(60)}"`],
-  ['a'.repeat(61), `"${'a'.repeat(60)}… (61 characters)`],
+  ['a'.repeat(61), `"${'a'.repeat(60)}…" (61 characters)`],
   [`${'"'.repeat(59)}`, JSON.stringify('"'.repeat(59))],
 ])('inspect shortens what is longer than 60 characters: %j', (value, shown) => {
   expect(show(value)).toBe(shown);
@@ -234,6 +234,7 @@ test('inspect says what a file holds beside the model, and why it cannot be run'
     const { code, stdout } = await quern(['inspect', path]);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^ {2}cannot be run: .*block_count is 5; expected at least 10.*\(BAD_CONFIG\)$/m);
+    expect(stdout).toMatch(/gguf, 1 tensor, .*\n[\s\S]* f32: 1 tensor, /);
   } finally {
     rmSync(folder, { recursive: true });
   }

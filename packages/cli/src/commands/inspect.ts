@@ -17,7 +17,7 @@ export function show(value: unknown): string {
   if (typeof value === 'string') {
     return value.length <= longest
       ? JSON.stringify(value)
-      : `${JSON.stringify(value.slice(0, longest)).slice(0, -1)}… (${value.length} characters)`;
+      : `${JSON.stringify(`${value.slice(0, longest)}…`)} (${value.length} characters)`;
   }
   if (Array.isArray(value) || ArrayBuffer.isView(value)) {
     const items = Array.from(value as ArrayLike<unknown>);

@@ -24,7 +24,7 @@ const showMemory = ({ totalBytes, availableBytes, limitBytes, cpuQuota }: Memory
   [
     `${showBytes(availableBytes)} of ${showBytes(totalBytes)} free`,
     `limit of the control group: ${limitBytes === undefined ? 'none' : showBytes(limitBytes)}`,
-    ...(cpuQuota === undefined ? [] : [`CPU quota: ${cpuQuota} cores`]),
+    ...(cpuQuota === undefined ? [] : [`CPU quota: ${count(cpuQuota, 'core')}`]),
   ].join('; ');
 
 function showDevice(device: ProbedBackend): string {
