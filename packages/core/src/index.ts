@@ -37,6 +37,7 @@ export { type DriverKv, type KvBuffer, type KvSpec, kvOf, kvShape } from './kv/k
 export * from './kv/kv-cache.js';
 export { KvSequence } from './kv/kv-sequence.js';
 export * from './machine-memory.js';
+export { makeFolder } from './make-folder.js';
 export { onAbort } from './on-abort.js';
 export type { AnyOp, Attributes, Op, OperandRule, OperandSpec, Tolerance } from './op/define-op.js';
 export type { Numbers } from './op/numbers.js';

@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises';
+import { makeFolder } from '@quern/core';
 import { inCache } from './cache/cache-fault.js';
 import { type Layout, layoutOf } from './cache/layout.js';
 import { writeRef } from './cache/snapshot.js';
@@ -51,7 +51,7 @@ async function pullInto(client: Client, layout: Layout, wanted: HubName): Promis
   );
   const files = await wantedFiles(client, wanted, listing, choice);
   const { cacheDir } = client.settings;
-  await inCache(cacheDir, () => mkdir(cacheDir, { recursive: true }));
+  await inCache(cacheDir, () => makeFolder(cacheDir));
   const missing = await Promise.all(files.map((file) => missingBytes(layout, file)));
   await inCache(cacheDir, () =>
     assertSpace(

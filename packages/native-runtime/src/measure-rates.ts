@@ -1,9 +1,9 @@
 // Rates of a GPU, measured in a child process: a crash or a hang there costs this process nothing.
 import { execFile, spawn } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, rmSync, statSync } from 'node:fs';
+import { closeSync, openSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { promisify } from 'node:util';
-import { BackendError, type BackendErrorCode, type DeviceCeilings } from '@quern/core';
+import { BackendError, type BackendErrorCode, type DeviceCeilings, makeFolder } from '@quern/core';
 import { type Addon, addonFile, type NativeBackend, type NativeOptions } from './addon.js';
 
 /** Milliseconds after which a measurement ends itself. */
@@ -73,7 +73,6 @@ export async function measureRates(
 /** Whether this process may measure for `file`: no other one does, and none has failed within a day. */
 function takesLock(lock: string): boolean {
   try {
-    mkdirSync(dirname(lock), { recursive: true });
     const since = statSync(lock, { throwIfNoEntry: false })?.mtimeMs;
     if (since !== undefined && Date.now() - since > pause) rmSync(lock);
     closeSync(openSync(lock, 'wx'));
@@ -84,8 +83,9 @@ function takesLock(lock: string): boolean {
 }
 
 /** A child process that nobody waits for: it goes on if this process ends. */
-function measureAlone(addon: Addon, options: NativeOptions, file: string): void {
+async function measureAlone(addon: Addon, options: NativeOptions, file: string): Promise<void> {
   const lock = `${file}.lock`;
+  await makeFolder(dirname(lock));
   const started = command(addon, options, lock);
   if (!started || !takesLock(lock)) return;
   const child = spawn(...started, { env: environment(), stdio: 'ignore' });
@@ -106,9 +106,9 @@ export function measureWhenIdle(addon: Addon, native: NativeBackend, options: Na
       const file = device.deref()?.unmeasuredRates();
       if (file === '') return;
       stop();
-      if (file !== undefined) measureAlone(addon, options, file);
+      if (file !== undefined) measureAlone(addon, options, file).catch(() => {}); // no permission for folders or child processes
     } catch {
-      stop(); // disposed, failed, or no permission for child processes
+      stop(); // disposed or failed
     }
   }, 1000).unref();
   return stop;

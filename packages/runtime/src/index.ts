@@ -11,6 +11,7 @@ export {
   type KvDtype,
   kvCacheBytes,
   kvElements,
+  makeFolder,
   type Option,
   type Phase,
   type Precision,

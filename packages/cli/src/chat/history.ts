@@ -1,6 +1,7 @@
-import { appendFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { appendFile, readFile, rename, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { makeFolder } from '@quern/runtime';
 
 /** Bounds of the file: the newest lines stay. */
 const [mostLines, mostLength] = [1000, 4096];
@@ -46,7 +47,7 @@ export class History {
   async add(line: string): Promise<void> {
     if (this.path === '' || line === '' || line.length > mostLength || this.failed) return;
     try {
-      await mkdir(dirname(this.path), { recursive: true, mode: 0o700 });
+      await makeFolder(dirname(this.path), 0o700);
       await appendFile(this.path, `${line}\n`, { mode });
     } catch (error) {
       this.failed = true;

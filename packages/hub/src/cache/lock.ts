@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { link, mkdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { link, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
-import { rules } from '@quern/core';
+import { makeFolder, rules } from '@quern/core';
 import { codeOf } from '../error.js';
 import { ifThere } from './cache-fault.js';
 
@@ -31,7 +31,7 @@ export interface Lock {
  * where a process sleeps for a minute; they write the same bytes at the same places.
  */
 export async function takeLock(path: string): Promise<Lock | Holder> {
-  await mkdir(dirname(path), { recursive: true });
+  await makeFolder(dirname(path));
   const own: Holder = { pid: process.pid, host: hostname(), since: Date.now(), id: randomUUID() };
   for (;;) {
     if (await create(path, own)) return held(path, own);

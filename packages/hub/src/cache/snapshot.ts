@@ -1,5 +1,6 @@
-import { mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { makeFolder } from '@quern/core';
 import { ifThere } from './cache-fault.js';
 import { type Layout, refPath, snapshotPath } from './layout.js';
 
@@ -23,7 +24,7 @@ export async function cachedCommit(layout: Layout, revision: string): Promise<st
 export async function writeRef(layout: Layout, revision: string, commit: string): Promise<void> {
   if (revision === commit) return;
   const path = refPath(layout, revision);
-  await mkdir(dirname(path), { recursive: true });
+  await makeFolder(dirname(path));
   const fresh = `${path}.${process.pid}.new`;
   await writeFile(fresh, commit);
   await rename(fresh, path);

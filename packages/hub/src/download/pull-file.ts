@@ -1,5 +1,6 @@
-import { lstat, mkdir, stat } from 'node:fs/promises';
+import { lstat, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { makeFolder } from '@quern/core';
 import { ifThere, inCache } from '../cache/cache-fault.js';
 import { blobPath, incompletePath, type Layout, snapshotPath } from '../cache/layout.js';
 import { type Holder, isLock, type Lock, takeLock } from '../cache/lock.js';
@@ -44,7 +45,7 @@ export async function pullFile(context: PullContext, file: WantedFile): Promise<
   const { layout, progress } = context;
   if (!(await isInSnapshot(layout, file))) {
     const blob = blobPath(layout, file.hash);
-    await inCache(layout.blobs, () => mkdir(layout.blobs, { recursive: true }));
+    await inCache(layout.blobs, () => makeFolder(layout.blobs));
     if ((await sizeAt(blob)) !== file.size) await pullBlob(context, file, blob);
     await inCache(layout.snapshots, () => placeFile(blob, snapshotPath(layout, file.commit, file.path)));
   }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { makeFolder } from '@quern/core';
 import { codeOf, messageOf, RuntimeError } from '../../error.js';
 import { giveNotice, type NoticeListener } from '../../notice.js';
 import { type BlockForm, decodeBlock, encodeBlock, fileBytes } from './block-file.js';
@@ -35,7 +36,7 @@ export class BlockFolder {
     needRoom(options);
     const folder = new BlockFolder(options);
     try {
-      await fs.mkdir(options.path, { recursive: true });
+      await makeFolder(options.path);
       await folder.size.measure();
     } catch (cause) {
       throw new RuntimeError(
