@@ -19,12 +19,11 @@ const allowed = {
   runtime: ['core', 'quant', 'models', 'grammar', 'hub'], // hub: optional, imported for names alone
   server: ['core', 'runtime'],
   'ai-provider': ['runtime'],
-  cli: ['runtime', 'conformance', 'server', 'hub'], // conformance: for `quern verify`
+  cli: ['core', 'runtime', 'conformance', 'server', 'hub'], // conformance: for `quern verify`
   'demo-model': [],
 };
-// Dependencies of `quern` that it does not import: a backend and a model, found at run time, and core, shared by the
-// others.
-const accompanied = { cli: ['backend-cpu', 'core', 'demo-model'] };
+// Dependencies of `quern` that it does not import: a backend and a model, found at run time.
+const accompanied = { cli: ['backend-cpu', 'demo-model'] };
 // Development dependencies that the sources import: the build copies them into dist/ with their licences, since their packages have
 // hundreds of files that nobody loads.
 const copied = {

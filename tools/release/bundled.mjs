@@ -20,7 +20,8 @@ export function readNotices(text) {
 /** `[{ owner, name, version, license }]` of all built packages. `owner`: the package of ours. @throws Error where nothing is built */
 export function bundledLibraries(packages = libraries()) {
   const found = packages.flatMap(({ folder, manifest }) => {
-    if (!existsSync(join(folder, 'dist')) && manifest.main?.includes('dist/'))
+    const built = JSON.stringify([manifest.main, manifest.bin]);
+    if (!existsSync(join(folder, 'dist')) && built.includes('dist/'))
       throw new Error(`${manifest.name} is not built, so its bundled libraries are unknown: npm run build`);
     const file = join(folder, 'dist/third-party-licenses.txt');
     return existsSync(file)

@@ -3,7 +3,8 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Entry } from '../src/chat/entry.js';
-import { History, historyPath } from '../src/chat/history.js';
+import { History } from '../src/chat/history.js';
+import { historyPath } from '../src/chat/history-path.js';
 import { readLine } from '../src/chat/line.js';
 import { load, save } from '../src/chat/saved.js';
 import { PasteFilter } from '../src/terminal/paste-filter.js';

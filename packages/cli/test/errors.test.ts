@@ -145,6 +145,13 @@ test.each([
   );
 });
 
+test('--svg to a folder, or below a file', async () => {
+  const messageOf = async (svg: string) => (await quern(['bench', '--svg', svg])).stderr;
+  expect(await messageOf(folder)).toBe(`error: ${folder} cannot be written: it is a folder\n`);
+  const below = join(file('no-folder', ''), 'x.svg');
+  expect(await messageOf(below)).toMatch(/ cannot be written: its folder: .*\(ENOTDIR\)\n$/);
+});
+
 test.each([
   ['bench', ['bench', '--arch', 'tiny']],
   ['quantize --report', ['quantize', 'demo', '--report', '--text', file('text.txt', 'Once upon a time')]],

@@ -17,9 +17,11 @@ test('makes what is missing, with its mode; a folder that is there stays', async
 });
 
 test('several at once make one', async () => {
-  const path = join(folder, 'd/e/f/g');
-  await Promise.all(Array.from({ length: 20 }, () => makeFolder(path)));
-  expect(statSync(path).isDirectory()).toBe(true);
+  for (let i = 0; i < 50; i++) {
+    const paths = ['a', 'a/b/c', 'a/b/d/e', 'a/b/c/f'].map((path) => join(folder, `race${i}`, path));
+    await Promise.all([...paths, ...paths].map((path) => makeFolder(path)));
+    for (const path of paths) expect(statSync(path).isDirectory()).toBe(true);
+  }
 });
 
 test('a file in its place, or above it', async () => {

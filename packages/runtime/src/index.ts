@@ -11,7 +11,6 @@ export {
   type KvDtype,
   kvCacheBytes,
   kvElements,
-  makeFolder,
   type Option,
   type Phase,
   type Precision,

@@ -88,8 +88,9 @@ export const apiCases = (packages, folder) => ({
     assert.ok((await model.chat(messages, greedy).result).promptTokens > 0);
     const session = model.session();
     assert.ok(session instanceof packages.runtime.Session);
-    await session.generate('Once upon a time', greedy).result;
-    assert.ok((await session.generate('Once upon a time there', greedy).result).cachedTokens > 0);
+    const text = 'Once upon a time there was a fox. '.repeat(4); // more than a block of the cache
+    await session.generate(text, greedy).result;
+    assert.ok((await session.generate(`${text}One day`, greedy).result).cachedTokens > 0);
     model.dispose();
   },
   async 'errors that somebody sees'() {

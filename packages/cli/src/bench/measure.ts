@@ -6,6 +6,17 @@ import { batchOf, type LanguageWork } from './works.js';
 export const someTokens = (count: number, seed = 0): number[] =>
   Array.from({ length: count }, (_, i) => (i * 7919 + seed * 104729) % 256);
 
+let prompts = 0;
+
+/** Tokens that no earlier call had: the cache holds none of their blocks. */
+function freshTokens(count: number): number[] {
+  const seed = Math.imul(++prompts, 0x85ebca6b);
+  return Array.from({ length: count }, (_, i) => {
+    const mixed = Math.imul(i + 1, 0x9e3779b1) ^ seed;
+    return Math.imul(mixed ^ (mixed >>> 15), 0x2c1b3c6d) >>> 24;
+  });
+}
+
 /** Most generated tokens of a warm-up. */
 const warmUpTokens = 8;
 
@@ -29,10 +40,10 @@ class Sequences {
   }
 
   /** Does the work once; returns milliseconds. Each repetition has a new prompt, so no cache holds it. */
-  async once(time: number): Promise<number> {
+  async once(): Promise<number> {
     const { kind, tokens, depth } = this.work;
     const [prompt, answer] = kind === 'prefill' ? [tokens, 1] : [1, tokens];
-    const last = someTokens(prompt, time + 1);
+    const last = freshTokens(prompt);
     const start = performance.now();
     await Promise.all(
       this.sessions.map((session, i) => this.run(session, [...someTokens(depth, i), ...last], answer, depth)),
@@ -41,7 +52,7 @@ class Sequences {
   }
 
   async warmUp(): Promise<void> {
-    if (this.work.kind === 'prefill') await this.once(-1);
+    if (this.work.kind === 'prefill') await this.once();
     else
       await Promise.all(
         this.sessions.map((session, i) =>
@@ -59,7 +70,7 @@ class Sequences {
     for (const session of this.sessions) session.dispose();
   }
 
-  /** @param depth tokens that the cache holds; undefined: any number */
+  /** @param depth tokens that the cache holds, or the whole blocks of them; undefined: any number */
   private async run(session: Session, ids: readonly number[], answer: number, depth?: number): Promise<void> {
     const options: GenerateOptions = {
       maxTokens: answer,
@@ -81,7 +92,9 @@ function needAsAsked(
   answer: number,
   depth = result.cachedTokens,
 ): void {
-  if (result.tokens.length === answer && result.cachedTokens === depth) return;
+  const cached = depth - (depth % model.stats().blockSize);
+  if (result.tokens.length === answer && (result.cachedTokens === depth || result.cachedTokens === cached))
+    return;
   throw new BenchError(
     'WRONG_WORK',
     `${model.path}: asked for ${answer} tokens after ${depth} in the cache; got ${result.tokens.length} after ${result.cachedTokens}`,
@@ -100,7 +113,7 @@ export async function timesOf(
     await sequences.fill();
     await sequences.warmUp();
     const times: number[] = [];
-    while (times.length < repeat) times.push(await sequences.once(times.length));
+    while (times.length < repeat) times.push(await sequences.once());
     return times;
   } finally {
     sequences.dispose();

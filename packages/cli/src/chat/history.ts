@@ -1,21 +1,12 @@
 import { appendFile, readFile, rename, writeFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { makeFolder } from '@quern/runtime';
+import { dirname } from 'node:path';
+import { makeFolder } from '@quern/core';
 
 /** Bounds of the file: the newest lines stay. */
 const [mostLines, mostLength] = [1000, 4096];
 
 /** Only the user may read what was typed. */
 const mode = 0o600;
-
-/** The file of earlier lines: `QUERN_CHAT_HISTORY`, else in the user's folder of states. '': none. */
-export function historyPath(env: NodeJS.ProcessEnv = process.env): string {
-  const { QUERN_CHAT_HISTORY: own, XDG_STATE_HOME: states, LOCALAPPDATA: local } = env;
-  if (own !== undefined) return own;
-  if (process.platform === 'win32' && local) return join(local, 'quern', 'chat-history');
-  return join(states || join(homedir(), '.local', 'state'), 'quern', 'chat-history');
-}
 
 /** Lines that were typed in chats, the oldest first. */
 export class History {

@@ -1,4 +1,3 @@
-import { statSync } from 'node:fs';
 import type { SpeculateOptions } from '@quern/runtime';
 import type { ModelPool, PoolError, RunningServer, ServeOptions } from '@quern/server';
 import { Command, Option } from 'commander';
@@ -18,6 +17,7 @@ import {
   withSpeculation,
   withSpeculator,
 } from '../speculation.js';
+import { isFolder } from '../stat-of.js';
 import { count } from '../terminal/count.js';
 import { interruptible } from '../terminal/interrupt.js';
 import { notice } from '../terminal/report.js';
@@ -141,8 +141,6 @@ function keysOf(
   const keys = keysIn(apiKeyFile, (fault) => command.error(`error: --api-key-file ${apiKeyFile}: ${fault}`));
   return { apiKey: [...apiKey, ...keys] };
 }
-
-const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 
 interface ListenFlags extends ServeFlags {
   readonly aliases: Readonly<Record<string, string>>;

@@ -2,7 +2,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { CacheState } from '@quern/hub';
-import { historyPath } from '../chat/history.js';
+import { historyPath } from '../chat/history-path.js';
 import { showBytes } from '../terminal/bytes.js';
 import type { Findings } from './finding.js';
 

@@ -1,5 +1,6 @@
-import { type Dirent, readdirSync, statSync } from 'node:fs';
+import { type Dirent, readdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { isFolder } from '../stat-of.js';
 
 /** Folders of folders that are searched: `owner/name/model.gguf` is found from above `owner`. */
 const maxDepth = 3;
@@ -9,8 +10,6 @@ const part = /-(\d{5})-of-\d{5}\.gguf$/i;
 /** A GGUF file with a model: the first file of a split one, no projector for images or sound. */
 const isModelFile = ({ name }: Dirent): boolean =>
   /\.gguf$/i.test(name) && !/^mmproj/i.test(name) && (part.exec(name)?.[1] ?? '00001') === '00001';
-
-const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 
 /** The names of a folder, in order; none where it may not be read. */
 function entriesOf(folder: string): readonly Dirent[] {

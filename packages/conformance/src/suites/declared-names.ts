@@ -74,7 +74,8 @@ function claimFault(where: string, support: OpSupport, formats: readonly string[
 function ignoredName(driver: Driver): string | undefined {
   const { manifest, profile } = driver;
   const formats = formatsOf(driver);
-  const claims = Object.entries({ ...manifest.ops, ...manifest.fused, ...manifest.collective });
+  const all = Object.entries({ ...manifest.ops, ...manifest.fused, ...manifest.collective });
+  const claims = all.filter(([, support]) => support); // undefined: the op is not claimed
   return (
     fault('profile', Object.keys(profile), profileNames) ??
     fault('manifest', Object.keys(manifest), manifestNames) ??

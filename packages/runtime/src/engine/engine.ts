@@ -254,7 +254,7 @@ export class Engine {
     }
   }
 
-  /** BlockManager for `count` more tokens. Computes tokens that a preemption took. */
+  /** Makes room for `count` more tokens. Computes tokens that a preemption took. */
   private async makeRoom(lease: Lease, count: number, signal: AbortSignal | undefined): Promise<void> {
     const nothing = { ids: [], choice: undefined, most: 0, stops: noStops };
     for (;;) {

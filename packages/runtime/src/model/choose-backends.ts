@@ -11,6 +11,7 @@ import { isAsRoomy, longChunk, takesLongChunk, usualChunk } from '../planner/pre
 import { rehearseSteps } from '../planner/rehearse-steps.js';
 import { type Allowed, allowed, passedOver } from './choose-backend.js';
 import type { BackendChoice, ResolvedLoadOptions } from './load-options.js';
+import { usualBlockSize } from './open-cache.js';
 import { parseSplit } from './parse-split.js';
 
 /** The backends of a model, and its plan. */
@@ -234,10 +235,12 @@ async function planOn(
 
 const planRequest = (options: ResolvedLoadOptions, choices: readonly BackendChoice[]): PlanRequest => {
   const { split, context, cacheDtype, sequences, prefillChunk = usualChunk } = options;
+  const { blockSize = usualBlockSize } = options;
   return {
     named: choices[0] !== 'auto',
     ...(split !== undefined && { ranges: parseSplit(split) }),
     ...(context !== undefined && { context }),
+    blockSize: Math.min(blockSize, context ?? blockSize),
     cacheDtype,
     sequences,
     prefillChunk,

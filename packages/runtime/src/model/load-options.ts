@@ -79,9 +79,9 @@ export interface LoadOptions {
    */
   readonly sequences?: number | undefined;
   /**
-   * The same call gives the same text always, to the last bit, whatever runs beside it and whatever ran before: prompts have
-   * steps of their own, decoding steps at most `profile.exactRows` rows, and no call reuses the cache of another. Slower under
-   * load. Default false: a row of a shared step, or after a cached prefix, may round otherwise than alone.
+   * The same call with the same `seed`, or greedy, gives the same text always, whatever runs beside it and whatever ran before:
+   * prompts have steps of their own, decoding steps at most `profile.exactRows` rows, and no call reuses the cache of another. A
+   * draft model must be loaded with it too. Slower under load. Default false: a row of a shared step, or after a cached prefix, may round otherwise than alone.
    */
   readonly deterministic?: boolean | undefined;
   /** Most calls that wait for room in the cache; further ones fail with BUSY. Default: no limit. */
@@ -227,7 +227,8 @@ export const loadSchema = {
   },
   deterministic: {
     ...rules.flag,
-    about: 'the same call gives the same text always, whatever else runs or ran before; slower under load',
+    about:
+      'the same call with the same seed gives the same text always, whatever else runs or ran before; slower under load',
     byDefault: false,
   },
   maxQueue: {

@@ -3,7 +3,7 @@ import type { DecoderConfig, PartPlace } from '@quern/models';
 import type { ResolvedLoadOptions } from './load-options.js';
 
 /** Default tokens per block. */
-const usualBlockSize = 16;
+export const usualBlockSize = 16;
 
 /**
  * The cache of a plan: the layers of each range on the range's backend.
@@ -19,10 +19,8 @@ export function openCache(
   const { layers, kvHeads, headDim } = config;
   const options: KvCacheOptions = { layers, kvHeads, headDim, dtype: cacheDtype, context };
   const backends = places.flatMap(({ backend, from, to }) => new Array<Backend>(to - from).fill(backend));
-  const size = chooseBlockSize(places, blockSize);
-  const contexts = Math.floor(room / context);
-  const blocks = Math.ceil(context / size) * contexts + Math.ceil((room % context) / size);
-  return KvCache.allocate(backends, options, blocks, size);
+  const size = chooseBlockSize(places, blockSize === undefined ? undefined : Math.min(blockSize, context));
+  return KvCache.allocate(backends, options, Math.ceil(room / size), size);
 }
 
 /**

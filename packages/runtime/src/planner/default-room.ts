@@ -14,8 +14,12 @@ export const ownContext = ({ config: { context, positionRows, shortRope } }: Pla
   Math.min(context, positionRows ?? context, shortRope?.context ?? context);
 
 /** Tokens in the cache that are worth slower devices or the last free memory: as requested, else `modestContext` for each sequence. */
-export const neededRoom = (model: PlannedModel, { context, sequences }: PlanRequest): number =>
-  sequences * (context ?? Math.min(ownContext(model), modestContext));
+export const neededRoom = (model: PlannedModel, request: PlanRequest): number =>
+  request.sequences * wholeBlocks(request, request.context ?? Math.min(ownContext(model), modestContext));
+
+/** Tokens of the blocks that hold `tokens`. */
+export const wholeBlocks = ({ blockSize = 1 }: PlanRequest, tokens: number): number =>
+  Math.ceil(tokens / blockSize) * blockSize;
 
 /**
  * Tokens in the cache where no context is requested: for each sequence the model's own context, limited to half of

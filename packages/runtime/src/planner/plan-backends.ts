@@ -9,7 +9,14 @@ import {
 import { type LayerRange, rangeFault, showLayers, showRange } from '@quern/models';
 import { badArgument, badOption, RuntimeError } from '../error.js';
 import { freeTogether, hostBytesOf, hostMemory, largestRoomOf, splitWithRoom } from './choose-split.js';
-import { defaultContext, defaultRoom, modestContext, neededRoom, ownContext } from './default-room.js';
+import {
+  defaultContext,
+  defaultRoom,
+  modestContext,
+  neededRoom,
+  ownContext,
+  wholeBlocks,
+} from './default-room.js';
 import { decodeSeconds, estimateSpeed, streamBytes } from './estimate.js';
 import { showBytes } from './memory.js';
 import { bytesOf, fitPart, type PartFit } from './part-fit.js';
@@ -144,7 +151,7 @@ function cacheOf(
   const { context, sequences } = request;
   if (context !== undefined) {
     const fitting = Math.min(context, Math.floor(room / sequences));
-    return { context: fitting, room: sequences * fitting };
+    return { context: fitting, room: sequences * wholeBlocks(request, fitting) };
   }
   const chosen = defaultRoom(model, request, parts);
   return { context: defaultContext(model, chosen), room: chosen };

@@ -10,6 +10,8 @@ export interface PlanRequest {
   readonly ranges?: readonly LayerRange[] | undefined;
   /** Tokens of context per sequence. Absent: see `defaultRoom`. */
   readonly context?: number | undefined;
+  /** Tokens of a block of the cache: a requested context takes whole blocks. Default 1. */
+  readonly blockSize?: number | undefined;
   readonly cacheDtype: KvDtype;
   /** Sequences with the whole context that the cache holds. They share its room: one alone may take all of it. */
   readonly sequences: number;
@@ -36,6 +38,11 @@ export const planSchema = {
     absent: 'the planner chooses',
   },
   context: loadSchema.context,
+  blockSize: {
+    ...rules.whole(1),
+    about: 'tokens of a block of the cache: a requested context takes whole blocks',
+    byDefault: 1,
+  },
   cacheDtype: { ...loadSchema.cacheDtype, required: true },
   sequences: { ...loadSchema.sequences, required: true },
   prefillChunk: { ...loadSchema.prefillChunk, required: true },

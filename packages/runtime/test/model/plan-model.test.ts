@@ -44,7 +44,22 @@ test('without a backend, and with a split that cannot be', async () => {
   await expect(planModel(path, { backend, split: '0' })).rejects.toMatchObject({ code: 'BAD_OPTION' });
 });
 
-test('sequences of a paged cache share its room: one takes more than its part', async () => {
+test.each([
+  [{ context: 17, sequences: 5 }, 10, 160],
+  [{ context: 32, sequences: 3 }, 6, 96],
+  [{ context: 20, sequences: 3, blockSize: 8 }, 9, 72],
+  [{ context: 20, sequences: 3, blockSize: 65536 }, 3, 60],
+])('%j: the plan counts the blocks of the cache', async (options, blocks, room) => {
+  using backend = await createBackend();
+  using model = await loadModel(await writeTinyModel(), { backend, ...options });
+  expect([model.stats().blocks, model.plan.room, model.plan.context]).toEqual([
+    blocks,
+    room,
+    options.context,
+  ]);
+});
+
+test('sequences share the room of the cache: one takes more than its part', async () => {
   const path = await writeTinyModel();
   const driver = referenceDriver();
   const limited = (free: number) => defineBackend({ ...driver, freeMemory: () => free });

@@ -314,10 +314,11 @@ describe('refusals', () => {
 });
 
 test('a call that waits for the draft model can be aborted', async () => {
-  const holder = twin.generate('the cat', greedy)[Symbol.asyncIterator]();
+  using small = await loadModel(twin.path, { backend, blockSize: 96 }); // the context: one call has all of it
+  const holder = small.generate('the cat', greedy)[Symbol.asyncIterator]();
   await holder.next();
   const abort = new AbortController();
-  const speculate = { kind: 'draft', model: twin, adaptive: false } as const; // it must wait: it drafts always
+  const speculate = { kind: 'draft', model: small, adaptive: false } as const; // it must wait: it drafts always
   const waiting = target.generate('a', { ...greedy, signal: abort.signal, speculate }).result;
   await new Promise((resolve) => setImmediate(resolve)); // it waits now, and the holder has tokens to write
   abort.abort();

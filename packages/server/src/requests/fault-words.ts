@@ -29,7 +29,7 @@ function bounded(origin: string, bound: number | bigint, side: 'least' | 'most',
   return `be ${bound} or ${side === 'least' ? 'more' : 'less'}`;
 }
 
-/** The types that the alternatives of a union take; undefined where one of them says more than its type. */
+/** The types or values that the alternatives of a union take, as far as they are no more than that; undefined: none is. */
 function alternatives(errors: readonly (readonly z.core.$ZodIssue[])[]): string | undefined {
   const each = errors.map(([first]) => {
     if (first?.code === 'invalid_type' && first.path.length === 0) return typeWords[first.expected];
