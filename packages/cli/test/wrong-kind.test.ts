@@ -23,7 +23,7 @@ beforeAll(async () => {
 const ofEncoder =
   'is an encoder, which embeds or ranks texts. Use quern embed or quern rerank; in a program, loadEmbedder. ';
 const ofSpeech =
-  'is a speech model, which writes down what it hears. Use quern transcribe; in a program, loadSpeechModel. ';
+  'is a speech model, which transcribes audio. Use quern transcribe; in a program, loadSpeechModel. ';
 const ofLanguage =
   'is a language model, which generates text. Use quern run or quern chat; in a program, loadModel. ';
 

@@ -93,7 +93,7 @@ export function findEncoder(naming: Naming, name: string, settings: Settings): E
   throw wrongKind(settings.path, name, 'language', 'encoder');
 }
 
-/** @throws ModelError UNKNOWN_ARCHITECTURE, or WRONG_KIND for an architecture that hears no speech. */
+/** @throws ModelError UNKNOWN_ARCHITECTURE, or WRONG_KIND for an architecture that transcribes no audio. */
 export function needSpeech(naming: Naming, name: string, settings: Settings): void {
   if (speechNames[naming].includes(name)) return;
   const found = lookUp(naming, name, settings);

@@ -6,7 +6,7 @@ const kinds = {
   encoder:
     'an encoder, which embeds or ranks texts. Use quern embed or quern rerank; in a program, loadEmbedder',
   speech:
-    'a speech model, which writes down what it hears. Use quern transcribe; in a program, loadSpeechModel',
+    'a speech model, which transcribes audio. Use quern transcribe; in a program, loadSpeechModel',
 } as const;
 
 export type ArchitectureKind = keyof typeof kinds;
