@@ -5,8 +5,7 @@ const kinds = {
   language: 'a language model, which generates text. Use quern run or quern chat; in a program, loadModel',
   encoder:
     'an encoder, which embeds or ranks texts. Use quern embed or quern rerank; in a program, loadEmbedder',
-  speech:
-    'a speech model, which transcribes audio. Use quern transcribe; in a program, loadSpeechModel',
+  speech: 'a speech model, which transcribes audio. Use quern transcribe; in a program, loadSpeechModel',
 } as const;
 
 export type ArchitectureKind = keyof typeof kinds;
