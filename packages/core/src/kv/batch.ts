@@ -2,9 +2,12 @@ import { BackendError } from '../error.js';
 import type { Tensor } from '../tensor.js';
 import type { KvSequence } from './kv-sequence.js';
 
+/** The places of a sequence's tokens in a cache. */
+export type KvPlaces = Pick<KvSequence, 'length' | 'blockTable' | 'slot'>;
+
 /** The last `rows` tokens of a sequence, as part of a step. */
 export interface BatchEntry {
-  readonly sequence: KvSequence;
+  readonly sequence: KvPlaces;
   readonly rows: number;
 }
 

@@ -1,5 +1,4 @@
-import type { AttentionBatch, BatchArrays } from '../kv/batch.js';
-import type { KvSequence } from '../kv/kv-sequence.js';
+import type { AttentionBatch, BatchArrays, KvPlaces } from '../kv/batch.js';
 import type { Step } from '../step.js';
 import type { RepeatedStep } from './repeated-step.js';
 import type { InputOf, StepArrays } from './step-recipe.js';
@@ -9,7 +8,7 @@ type RunArrays = Pick<BatchArrays, 'positions' | 'slots' | 'kvLengths' | 'blockT
 
 /** Tokens of a sequence for one step, from position `start` on. The sequence must have room for them. */
 export interface BatchRows {
-  readonly sequence: KvSequence;
+  readonly sequence: KvPlaces;
   readonly start: number;
   readonly tokens: ArrayLike<number>;
 }

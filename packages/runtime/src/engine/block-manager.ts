@@ -1,6 +1,4 @@
 import type { KvCache } from '@quern/core';
-import type { AdapterUse } from './adapter-use.js';
-import { Lease } from './lease.js';
 import {
   type DeviceTurns,
   OffloadedPrefixCache,
@@ -8,35 +6,23 @@ import {
 } from './offload/offloaded-prefix-cache.js';
 import type { OffloadCounts } from './prefix-block.js';
 import { PrefixCache } from './prefix-cache.js';
-
-export interface LeaseOptions {
-  /** Higher first; default 0. */
-  readonly priority?: number | undefined;
-  /** Share equal prefixes with other calls; default true. */
-  readonly reuse?: boolean | undefined;
-  /** As `GenerateOptions.maxWaitMs`. */
-  readonly maxWaitMs?: number | undefined;
-  /** Default: none. */
-  readonly adapters?: readonly AdapterUse[] | undefined;
-  /** As `GenerateOptions.group`. */
-  readonly group?: string | undefined;
-}
+import { Sequence, type SequenceOptions } from './sequence.js';
 
 const nothingOffloaded: OffloadCounts = { memoryHits: 0, diskHits: 0, cacheMemoryBytes: 0 };
 
 /**
- * Shares the blocks of a cache between calls. A call takes blocks as it grows. Where blocks are short, those of ended
- * calls are evicted, then the last call of the lowest priority gives up all its blocks (preemption).
+ * Shares the blocks of a cache between sequences. A sequence takes blocks as it grows. Where blocks are short, those of
+ * ended sequences are evicted, then the last sequence of the lowest priority gives up all its blocks (preemption).
  */
 export class BlockManager {
-  /** Calls with blocks. */
-  readonly holders = new Set<Lease>();
+  /** Sequences with blocks. */
+  readonly holders = new Set<Sequence>();
   preemptions = 0;
   private readonly prefixes: PrefixCache;
   /** `prefixes`, where evicted blocks are kept. */
   private readonly offloaded: OffloadedPrefixCache | undefined;
-  private calls = 0;
-  /** Calls that belong to a group. */
+  private sequences = 0;
+  /** Sequences that belong to a group. */
   private grouped = 0;
 
   /** @param offload where evicted blocks are kept */
@@ -56,12 +42,17 @@ export class BlockManager {
     return this.cache.blocks;
   }
 
-  /** Blocks of no call: free, or with known tokens. */
+  /** Most tokens of a sequence. */
+  get capacity(): number {
+    return this.cache.maxBlocks * this.cache.blockSize;
+  }
+
+  /** Blocks of no sequence: free, or with known tokens. */
   get freeBlocks(): number {
     return this.cache.freeBlocks + this.prefixes.idleBlocks;
   }
 
-  /** Blocks of no call with known tokens. */
+  /** Blocks of no sequence with known tokens. */
   get idleBlocks(): number {
     return this.prefixes.idleBlocks;
   }
@@ -80,93 +71,93 @@ export class BlockManager {
     this.offloaded?.close();
   }
 
-  /** A place in the queue, without blocks. */
-  lease({ priority = 0, reuse = true, maxWaitMs, adapters = [], group }: LeaseOptions = {}): Lease {
-    const sequence = this.cache.sequence();
-    if (group !== undefined) this.grouped++;
-    return new Lease(sequence, priority, this.calls++, reuse, maxWaitMs, adapters, group, this.prefixes);
+  /** A sequence without blocks. */
+  sequence(options: SequenceOptions = {}): Sequence {
+    if (options.group !== undefined) this.grouped++;
+    return new Sequence(this.cache.sequence(), this.sequences++, this.prefixes, options);
   }
 
-  /** Whether calls of groups are under way. */
+  /** Whether sequences of groups are under way. */
   get hasGroups(): boolean {
     return this.grouped > 0;
   }
 
   /**
-   * Gives a lease its first blocks, if there is room for all its tokens and the next one; each running call that does not
-   * make way for it may need a block meanwhile. 'later': another call computes the same prefix now, or it is being restored.
+   * Gives a sequence its first blocks, if there is room for all its tokens and the next one; each running sequence that does not
+   * make way for it may need a block meanwhile. 'later': another sequence computes the same prefix now, or it is being restored.
    */
-  begin(lease: Lease): 'started' | 'full' | 'later' {
-    if (this.prefixes.isPreparing(lease)) return 'later';
-    if (!this.hasRoomFor(lease)) return 'full';
-    if (!this.prefixes.begin(lease)) return 'later';
-    lease.started = true;
-    lease.computed = lease.sequence.length;
-    this.holders.add(lease);
+  begin(sequence: Sequence): 'started' | 'full' | 'later' {
+    if (this.prefixes.isPreparing(sequence)) return 'later';
+    if (!this.hasRoomFor(sequence)) return 'full';
+    if (!this.prefixes.begin(sequence)) return 'later';
+    sequence.started = true;
+    sequence.computed = sequence.kv.length;
+    if (sequence.startedAt === 0) sequence.cachedTokens = sequence.kv.length;
+    this.holders.add(sequence);
     return 'started';
   }
 
   /** Makes room for `count` more tokens in the sequence; false where blocks are short. */
-  grow(lease: Lease, count: number): boolean {
-    const blocks = lease.sequence.blocksFor(count);
+  grow(sequence: Sequence, count: number): boolean {
+    const blocks = sequence.kv.blocksFor(count);
     this.prefixes.evict(blocks - this.cache.freeBlocks);
     if (blocks > this.cache.freeBlocks) return false;
-    lease.sequence.append(count);
+    sequence.kv.append(count);
     return true;
   }
 
-  /** As `grow`; calls after `lease` that are in no step give up their blocks for it. */
-  growBefore(lease: Lease, count: number): boolean {
-    while (!this.grow(lease, count)) if (!this.preemptAfter((holder) => holder.yieldsTo(lease))) return false;
+  /** As `grow`; sequences after `sequence` that are in no step give up their blocks for it. */
+  growBefore(sequence: Sequence, count: number): boolean {
+    while (!this.grow(sequence, count)) if (!this.preemptAfter((holder) => holder.yieldsTo(sequence))) return false;
     return true;
   }
 
-  /** Preempts the last call of the lowest priority among those that `yields` names and no step computes. */
-  preemptAfter(yields: (holder: Lease) => boolean): boolean {
-    let last: Lease | undefined;
+  /** Preempts the last sequence of the lowest priority among those that `yields` names and no step computes. */
+  preemptAfter(yields: (holder: Sequence) => boolean): boolean {
+    let last: Sequence | undefined;
     for (const holder of this.holders)
-      if (holder.busy === 0 && yields(holder) && (!last || holder.yieldsTo(last))) last = holder;
+      if (holder.steps === 0 && yields(holder) && (!last || holder.yieldsTo(last))) last = holder;
     if (last) this.preempt(last);
     return last !== undefined;
   }
 
-  /** Takes the blocks of a call. It starts again when there is room. */
-  preempt(lease: Lease): void {
+  /** Takes the blocks of a sequence. It starts again when there is room. */
+  preempt(sequence: Sequence): void {
     this.preemptions++;
-    this.takeBack(lease);
-    lease.sequence = this.cache.sequence();
-    lease.preempted();
+    this.takeBack(sequence);
+    sequence.kv = this.cache.sequence();
+    sequence.preempted();
   }
 
-  learn(lease: Lease): void {
-    this.prefixes.learn(lease);
+  learn(sequence: Sequence): void {
+    this.prefixes.learn(sequence);
   }
 
-  /** Ends a lease. Releasing twice is harmless. */
-  release(lease: Lease): void {
-    if (lease.released) return;
-    lease.released = true;
-    if (lease.group !== undefined) this.grouped--;
-    this.takeBack(lease);
+  /** Ends a sequence. Releasing twice is harmless. */
+  release(sequence: Sequence): void {
+    if (sequence.released) return;
+    sequence.released = true;
+    if (sequence.group !== undefined) this.grouped--;
+    this.takeBack(sequence);
   }
 
-  private takeBack(lease: Lease): void {
-    this.holders.delete(lease);
-    lease.started = false;
-    this.prefixes.release(lease);
+  private takeBack(sequence: Sequence): void {
+    this.holders.delete(sequence);
+    sequence.started = false;
+    this.prefixes.release(sequence);
   }
 
-  private hasRoomFor(lease: Lease): boolean {
+  private hasRoomFor(sequence: Sequence): boolean {
     const { blockSize, blocks } = this.cache;
-    const wanted = Math.ceil((lease.tokens.length + 1) / blockSize) + this.growingBefore(lease);
+    const wanted = Math.ceil((sequence.tokens.length + 1) / blockSize) + this.growingBefore(sequence);
     return Math.min(wanted, blocks) <= this.cache.freeBlocks + this.prefixes.evictableBlocks;
   }
 
-  /** Number of holders that do not make way for a call, and may take one more block. */
-  private growingBefore(lease: Lease): number {
+  /** Number of holders that do not make way for a sequence, and may take one more block. */
+  private growingBefore(sequence: Sequence): number {
     let count = 0;
     for (const holder of this.holders)
-      if (!holder.makesWayFor(lease) && holder.sequence.blockTable.length < this.cache.maxBlocks) count++;
+      if (!holder.makesWayFor(sequence) && holder.kv.blockTable.length < this.cache.maxBlocks) count++;
     return count;
   }
 }

@@ -2,23 +2,26 @@ import type { Backend, ProgressListener } from '@quern/core';
 import { type Adapter, loadAdapters } from '@quern/models';
 import { needFiniteLogits } from '../broken-numbers.js';
 import type { NoticeListener } from '../notice.js';
+import type { SequenceRows } from './batch.js';
 import { batchRows } from './batch-rows.js';
-import { BlockManager, type LeaseOptions } from './block-manager.js';
-import type { ForwardStepsOptions } from './forward-options.js';
-import { ForwardSteps } from './forward-steps.js';
-import type { Lease } from './lease.js';
-import type { TokensRequest } from './member.js';
+import { BlockManager } from './block-manager.js';
+import { Loop } from './loop.js';
 import type { DeviceTurns, OffloadOptions } from './offload/offloaded-prefix-cache.js';
-import { Scheduler } from './scheduler.js';
+import type { TokensRequest } from './request.js';
+import { Runner, type RunnerOptions } from './runner/runner.js';
+import type { Sequence, SequenceOptions } from './sequence.js';
 import type { RowOutput } from './step-output.js';
-import type { StepRows } from './step-rows.js';
 import type { TokenChoice } from './token-choice.js';
 
-export interface EngineOptions extends ForwardStepsOptions {
+export interface EngineOptions extends RunnerOptions {
   /** A text does not depend on other calls: see `LoadOptions.deterministic`. */
   readonly deterministic?: boolean | undefined;
   /** Most calls that wait for room in the cache; default: no limit. */
   readonly maxQueue?: number | undefined;
+  /** As `LoadOptions.itlTarget`. */
+  readonly itlTarget?: number | undefined;
+  /** As `LoadOptions.ttftTarget`. */
+  readonly ttftTarget?: number | undefined;
   /** Where blocks are offloaded. Default: nowhere. */
   readonly offload?: OffloadOptions | undefined;
   readonly onNotice?: NoticeListener;
@@ -73,32 +76,34 @@ const logitsBytes = 64 << 20;
 const noStops = new Int32Array(0);
 
 /**
- * One model and one cache: tokens of a lease in, next tokens or logits out. A rejected call leaves the lease as before.
+ * One model and one cache: tokens of a sequence in, next tokens or logits out. A rejected call leaves the sequence as before.
  */
 export class Engine {
-  private readonly steps: ForwardSteps;
-  private readonly scheduler: Scheduler;
+  private readonly runner: Runner;
+  private readonly loop: Loop;
   private readonly blockManager: BlockManager;
   private readonly counts = { prefixQueries: 0, prefixHits: 0, promptTokens: 0 };
 
   constructor(private readonly options: EngineOptions) {
     const { cache, prefillChunk, deterministic = false, onNotice, offload } = options;
-    this.steps = new ForwardSteps(options);
+    this.runner = new Runner(options);
     const turns: DeviceTurns = {
-      beside: (work) => this.scheduler.beside(work),
-      wake: () => this.scheduler.wake(),
+      beside: (work) => this.loop.beside(work),
+      wake: () => this.loop.wake(),
     };
     this.blockManager = new BlockManager(cache, offload && { options: offload, turns });
-    const { maxQueue = Number.POSITIVE_INFINITY } = options;
+    const { maxQueue = Number.POSITIVE_INFINITY, itlTarget, ttftTarget } = options;
     const rows = batchRows(prefillChunk);
-    this.scheduler = new Scheduler({
-      steps: this.steps,
+    this.loop = new Loop({
+      runner: this.runner,
       blockManager: this.blockManager,
       sequences: deterministic ? Math.min(rows, this.exactRows) : rows,
       prefillChunk,
       alone: deterministic,
       plansInFlight: this.plansInFlight,
       maxQueue,
+      itlTarget,
+      ttftTarget,
       onNotice,
     });
   }
@@ -119,42 +124,42 @@ export class Engine {
 
   get stats(): EngineStats {
     const { blocks, blockSize, freeBlocks, idleBlocks: cachedBlocks, preemptions } = this.blockManager;
-    const { runningCalls: running, waitingCalls: waiting, chosenTokens: generatedTokens } = this.scheduler;
+    const { runningRequests: running, waitingRequests: waiting, chosenTokens: generatedTokens } = this.loop;
     const state = { running, waiting, blocks, blockSize, freeBlocks, cachedBlocks };
     return { ...state, preemptions, generatedTokens, ...this.counts, ...this.blockManager.offloadCounts };
   }
 
-  /** A place in the queue for a call. It takes blocks when its first tokens are computed. */
-  lease(options: LeaseOptions = {}): Lease {
+  /** A new sequence. It takes blocks when its first tokens are computed. */
+  sequence(options: SequenceOptions = {}): Sequence {
     const { deterministic = false } = this.options;
-    return this.blockManager.lease(deterministic ? { ...options, reuse: false } : options);
+    return this.blockManager.sequence(deterministic ? { ...options, reuse: false } : options);
   }
 
-  /** Ends a lease. Releasing twice is harmless. */
-  release(lease: Lease): void {
-    this.blockManager.release(lease);
-    this.scheduler.wake();
+  /** Ends a sequence. Releasing twice is harmless. */
+  release(sequence: Sequence): void {
+    this.blockManager.release(sequence);
+    this.loop.wake();
   }
 
   /** Computes a prompt in chunks and chooses the next token. `ids` must not be empty. */
   async prefill(
-    lease: Lease,
+    sequence: Sequence,
     ids: readonly number[],
     choice: TokenChoice,
     { signal, onPrompt, onProgress }: PromptOptions,
   ): Promise<number> {
     let done = 0;
     const total = ids.length;
-    const isFirst = lease.tokens.length === 0;
+    const isFirst = sequence.tokens.length === 0;
     const onRows = (rows: number): void => {
-      if (done === 0 && isFirst) done = lease.cachedTokens;
+      if (done === 0 && isFirst) done = sequence.cachedTokens;
       done += rows;
       onProgress?.({ phase: 'prefill', done, total });
     };
-    const onBegin = (): void => onPrompt?.({ promptTokens: total, cachedTokens: lease.cachedTokens });
-    const request = { lease, ids, choice, most: 1, stops: noStops, signal, onBegin, onRows };
-    const [token] = await this.scheduler.tokens(request);
-    if (isFirst) this.count(lease, total);
+    const onBegin = (): void => onPrompt?.({ promptTokens: total, cachedTokens: sequence.cachedTokens });
+    const request = { sequence, ids, choice, most: 1, stops: noStops, signal, onBegin, onRows };
+    const [token] = await this.loop.tokens(request);
+    if (isFirst) this.count(sequence, total);
     return token!;
   }
 
@@ -173,23 +178,23 @@ export class Engine {
   }
 
   /**
-   * The n ≥ 1 tokens after the last of `request.ids`, in steps shared with concurrent requests. The lease then holds
+   * The n ≥ 1 tokens after the last of `request.ids`, in steps shared with concurrent requests. The sequence then holds
    * all of them but the last. With drafts: the tokens up to the first that differs from its draft.
    */
   decode(request: TokensRequest): Promise<readonly number[]> {
-    return this.scheduler.tokens(request);
+    return this.loop.tokens(request);
   }
 
-  /** Appends `ids` to the lease and gives the logits after each of them, [V] each. Rejects with BAD_LOGITS. */
-  async logits(lease: Lease, ids: readonly number[], signal?: AbortSignal): Promise<Float32Array[]> {
+  /** Appends `ids` to the sequence and gives the logits after each of them, [V] each. Rejects with BAD_LOGITS. */
+  async logits(sequence: Sequence, ids: readonly number[], signal?: AbortSignal): Promise<Float32Array[]> {
     const { model, prefillChunk } = this.options;
     const most = Math.max(1, Math.floor(logitsBytes / (4 * model.config.vocabulary)));
     const rows: Float32Array[] = [];
-    await this.scheduler.beside(async () => {
+    await this.loop.beside(async () => {
       for (const tokens of chunksOf(ids, Math.min(prefillChunk, most))) {
         const take = (outputs: readonly RowOutput[]) => outputs.map(({ logits }) => logits!.slice());
-        const some = await this.appending(lease, tokens, signal, (start) =>
-          this.steps.once([rowsOf(lease, start, tokens)], 'logits', 'all', take, signal),
+        const some = await this.appending(sequence, tokens, signal, (start) =>
+          this.runner.run([rowsOf(sequence, start, tokens)], take, { mode: 'logits', signal, all: true }),
         );
         await needFiniteLogits(some, rows.length);
         rows.push(...some);
@@ -205,7 +210,7 @@ export class Engine {
    */
   async adapt(adapters: readonly (Adapter | undefined)[]): Promise<void> {
     const isEmpty = adapters.every((adapter) => adapter === undefined);
-    this.steps.adapt(isEmpty ? undefined : await loadAdapters(this.options.model.parts, adapters));
+    this.runner.adapt(isEmpty ? undefined : await loadAdapters(this.options.model.parts, adapters));
   }
 
   /** Resolves when the folder of offloaded blocks, if any, has all known blocks. */
@@ -215,11 +220,11 @@ export class Engine {
 
   dispose(): void {
     this.blockManager.dispose();
-    this.scheduler.dispose();
-    this.steps.dispose();
+    this.loop.dispose();
+    this.runner.dispose();
   }
 
-  private count({ cachedTokens }: Lease, promptTokens: number): void {
+  private count({ cachedTokens }: Sequence, promptTokens: number): void {
     this.counts.prefixQueries += promptTokens;
     this.counts.prefixHits += cachedTokens;
     this.counts.promptTokens += promptTokens;
@@ -233,42 +238,43 @@ export class Engine {
 
   /** Makes room for `tokens`, then runs `compute` with the position of the first. A failure takes the room back. */
   private async appending<T>(
-    lease: Lease,
+    sequence: Sequence,
     tokens: readonly number[],
     signal: AbortSignal | undefined,
     compute: (start: number) => Promise<T>,
   ): Promise<T> {
-    const start = lease.tokens.length;
-    await this.makeRoom(lease, tokens.length, signal);
-    for (const token of tokens) lease.tokens.push(token);
-    lease.busy++;
+    const start = sequence.tokens.length;
+    await this.makeRoom(sequence, tokens.length, signal);
+    for (const token of tokens) sequence.tokens.push(token);
+    sequence.steps++;
     try {
       const result = await compute(start);
-      lease.computed = start + tokens.length;
+      sequence.computed = start + tokens.length;
       return result;
     } catch (error) {
-      lease.truncate(start);
+      sequence.truncate(start);
       throw error;
     } finally {
-      lease.busy--;
+      sequence.steps--;
     }
   }
 
   /** Makes room for `count` more tokens. Computes tokens that a preemption took. */
-  private async makeRoom(lease: Lease, count: number, signal: AbortSignal | undefined): Promise<void> {
+  private async makeRoom(sequence: Sequence, count: number, signal: AbortSignal | undefined): Promise<void> {
     const nothing = { ids: [], choice: undefined, most: 0, stops: noStops };
     for (;;) {
-      if (!lease.started || lease.missing > 0) await this.scheduler.tokens({ lease, signal, ...nothing });
-      if (this.blockManager.growBefore(lease, count)) return;
-      this.blockManager.preempt(lease);
+      if (!sequence.started || sequence.missing > 0) await this.loop.tokens({ sequence, signal, ...nothing });
+      if (this.blockManager.growBefore(sequence, count)) return;
+      this.blockManager.preempt(sequence);
     }
   }
 }
 
-const rowsOf = ({ sequence, adapters }: Lease, start: number, tokens: readonly number[]): StepRows => ({
-  sequence,
+const rowsOf = ({ kv, adapters }: Sequence, start: number, tokens: readonly number[]): SequenceRows => ({
   start,
   tokens,
+  blocks: kv.blockTable,
+  outputs: tokens.length,
   adapters,
 });
 

@@ -6,7 +6,7 @@ export interface PrefixBlock {
   readonly key: string;
   /** Place in the cache. */
   readonly block: number;
-  /** Calls that hold it. */
+  /** Sequences that hold it. */
   users: number;
   /** Where blocks are offloaded. */
   readonly offloaded?: OffloadedBlock;
@@ -22,17 +22,17 @@ export interface OffloadedBlock {
   onDisk: boolean;
 }
 
-/** What the prefix cache needs of a call: see `Lease`. */
+/** What the prefix cache needs of a `Sequence`. */
 export interface PrefixHolder {
   readonly tokens: readonly number[];
   readonly computed: number;
   readonly reuse: boolean;
-  /** Whether the call has ended. */
+  /** Whether it has ended. */
   readonly released: boolean;
   /** What changes the values of all its tokens: equal tokens under other roots are not the same. */
   readonly root: string;
-  sequence: KvSequence;
-  /** Known blocks at the start of the sequence. */
+  kv: KvSequence;
+  /** Known blocks at its start. */
   readonly known: PrefixBlock[];
 }
 

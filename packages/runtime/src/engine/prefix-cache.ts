@@ -2,22 +2,22 @@ import type { KvCache } from '@quern/core';
 import type { OffloadedBlock, PrefixBlock, PrefixHolder } from './prefix-block.js';
 
 /**
- * The known blocks of the cache: calls with equal prefixes share them, also while the first call computes them. Blocks that
- * no call holds stay until `evict`. The last blocks of a prefix are evicted before the first ones, because a call gives its
- * blocks back in this order.
+ * The known blocks of the cache: sequences with equal prefixes share them, also while the first one computes them. Blocks
+ * that no sequence holds stay until `evict`. The last blocks of a prefix are evicted before the first ones, because a sequence gives
+ * its blocks back in this order.
  */
 export class PrefixCache {
   protected readonly blocks = new Map<string, PrefixBlock>();
   /** Blocks without users, least recently used first. */
   protected readonly idle = new Set<PrefixBlock>();
-  /** Key of the next block of each call that computes a prompt. */
+  /** Key of the next block of each sequence that computes a prompt. */
   protected readonly computing = new Map<string, PrefixHolder>();
   private readonly nextKeys = new Map<PrefixHolder, string>();
   private lastId = 0;
 
   constructor(protected readonly cache: KvCache) {}
 
-  /** Known blocks of no call. */
+  /** Known blocks of no sequence. */
   get idleBlocks(): number {
     return this.idle.size;
   }
@@ -34,7 +34,7 @@ export class PrefixCache {
 
   /**
    * Starts the holder's sequence with the longest known prefix of its tokens; at least one token stays to be computed.
-   * False: another call computes the next block at this moment, ask again after its step; or blocks are being restored.
+   * False: another sequence computes the next block at this moment, ask again after its step; or blocks are being restored.
    */
   begin(holder: PrefixHolder): boolean {
     if (!holder.reuse) return true;
@@ -42,7 +42,7 @@ export class PrefixCache {
     const next = this.keyAfter(found.at(-1), holder, found.length);
     if (next !== undefined && this.computing.has(next)) return false;
     for (const block of found) this.take(block);
-    holder.sequence = this.cache.sequence(found.map(({ block }) => block));
+    holder.kv = this.cache.sequence(found.map(({ block }) => block));
     holder.known.push(...found);
     this.expect(holder, next);
     return true;
@@ -59,10 +59,10 @@ export class PrefixCache {
 
   /** The holder gives up its tokens from `length` on. Call before the sequence is cut. */
   cut(holder: PrefixHolder, length: number): void {
-    const { known, sequence } = holder;
+    const { known, kv } = holder;
     const kept = Math.floor(length / this.cache.blockSize);
     this.expect(holder, undefined);
-    for (let i = known.length - 1; i >= kept; i--) this.leave(known[i]!, sequence.blockTable[i]);
+    for (let i = known.length - 1; i >= kept; i--) this.leave(known[i]!, kv.blockTable[i]);
     known.length = Math.min(known.length, kept);
   }
 
@@ -71,7 +71,7 @@ export class PrefixCache {
     this.learn(holder);
     this.expect(holder, undefined);
     this.cut(holder, 0);
-    holder.sequence.release();
+    holder.kv.release();
   }
 
   /** Frees up to `blocks` blocks, least recently used first. */
@@ -108,14 +108,14 @@ export class PrefixCache {
     return end < tokens.length ? keyOf(before, root, tokens.slice(end - blockSize, end)) : undefined;
   }
 
-  /** Block `index` of a holder becomes known. Where another call was first, its block stays the known one. */
+  /** Block `index` of a holder becomes known. Where another sequence was first, its block stays the known one. */
   private add(holder: PrefixHolder, index: number): PrefixBlock {
-    const { known, tokens, sequence, root } = holder;
+    const { known, tokens, kv, root } = holder;
     const { blockSize } = this.cache;
     const key = keyOf(known[index - 1], root, tokens.slice(index * blockSize, (index + 1) * blockSize));
     const other = this.blocks.get(key);
     if (other) return other;
-    const place = sequence.blockTable[index]!;
+    const place = kv.blockTable[index]!;
     this.cache.hold(place);
     return this.know(key, place, this.offloadedOf(holder, known[index - 1], index));
   }
@@ -146,7 +146,7 @@ export class PrefixCache {
   }
 
   protected leave(block: PrefixBlock, held: number | undefined): void {
-    if (block.block !== held) return; // an equal block of another call
+    if (block.block !== held) return; // an equal block of another sequence
     if (--block.users === 0) this.idle.add(block);
   }
 

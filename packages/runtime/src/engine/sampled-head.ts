@@ -1,7 +1,7 @@
 import type { Backend, InputOf, RepeatedStep, StepArrays, Tensor } from '@quern/core';
+import { longestChain, type SequenceRows } from './batch.js';
 import type { HeadParts } from './heads.js';
-import { longestChain } from './longest-chain.js';
-import type { StepRows } from './step-rows.js';
+
 
 /** Settings that take the likeliest token. */
 const greedy = Float32Array.of(0, 0, 1, Number.NEGATIVE_INFINITY);
@@ -85,12 +85,12 @@ export function recordSample(backend: Backend, logits: Tensor, input: InputOf<Sa
 
 /** A row with an output. `at`: number of drafts before it in its sequence. */
 interface ChoosingRow {
-  readonly rows: Pick<StepRows, 'tokens' | 'outputs' | 'draws' | 'masks' | 'adjustment'>;
+  readonly rows: Pick<SequenceRows, 'tokens' | 'outputs' | 'draws' | 'masks' | 'adjustment'>;
   readonly at: number;
 }
 
 const choosingRows = (batch: readonly ChoosingRow['rows'][]): ChoosingRow[] =>
-  batch.flatMap((rows) => Array.from({ length: rows.outputs ?? 1 }, (_, at) => ({ rows, at })));
+  batch.flatMap((rows) => Array.from({ length: rows.outputs }, (_, at) => ({ rows, at })));
 
 /**
  * Writes settings, random words of the next `count` steps, masks, biases and penalties. A row without draws takes the
@@ -106,7 +106,7 @@ export function writeDraws<Arrays extends StepArrays & SampleArrays>(
   for (const [r, { rows, at }] of choosing.entries()) {
     next[r] = (r - at) * longestChain + at;
     step.change('settings', rows.draws?.settings ?? greedy, 4 * r);
-    if (at === 0) rows.draws?.peek(random, 2 * next[r]!, Math.max(count, rows.outputs ?? 1));
+    if (at === 0) rows.draws?.peek(random, 2 * next[r]!, Math.max(count, rows.outputs));
   }
   step.write('random', 'draws');
   if (step.arrays.bits.length > 0) writeMasks(step, choosing);

@@ -1,291 +1,338 @@
-import { yieldToEventLoop } from '@quern/core';
-import { RuntimeError } from '../error.js';
-import { type ChosenRows, RowChoice, rowsOf } from './choose-rows.js';
-import type { ForwardSteps } from './forward-steps.js';
-import { withIdleRows } from './idle-rows.js';
-import { longestChain } from './longest-chain.js';
-import {
-  aborted,
-  headOf,
-  Member,
-  onAbortOfAny,
-  type SharedHead,
-  stopsOf,
-  type TokensRequest,
-} from './member.js';
-import type { RowOutput } from './step-output.js';
-import { StepTimes } from './step-times.js';
-import { WaitingCalls, type WaitingOptions, waitingOf } from './waiting-calls.js';
+import type { Batch, SequenceRows } from './batch.js';
+import type { BlockManager } from './block-manager.js';
+import type { Sequence } from './sequence.js';
+import { callersOf, type Need, needsOf, placesOf, Shares, setTurns } from './shares.js';
+import type { StepTimes } from './step-times.js';
 
-export interface SchedulerOptions extends WaitingOptions {
-  readonly steps: Pick<ForwardSteps, 'run' | 'prompt' | 'once' | 'mixed' | 'chain' | 'canDraw' | 'canChain'>;
+export interface SchedulerLimits {
   /** Most sequences of a step, and most rows of those that decode. */
   readonly sequences: number;
   /** Most prompt tokens of a step. */
   readonly prefillChunk: number;
-  /** See `StepLimits.alone`. */
+  /**
+   * Steps never mix prompts and decoding, and a prompt has a step of its own; what a preemption took is computed in the
+   * same steps again. In a step of up to `sequences` rows, each row has the bits that it has alone.
+   */
   readonly alone: boolean;
-  /** Steps submitted at once. */
-  readonly plansInFlight: number;
-  /** Milliseconds. */
-  readonly now?: () => number;
+  /** As `LoadOptions.itlTarget`. */
+  readonly itlTarget?: number | undefined;
+  /** As `LoadOptions.ttftTarget`. */
+  readonly ttftTarget?: number | undefined;
 }
 
-/** Longest chain, in milliseconds: JavaScript sleeps meanwhile, and readers wait for text. */
-const wakeUpMilliseconds = 64;
-/** Most rows of a chain. */
-const mostChainRows = 16;
+/** What the next step computes. */
+export interface Schedule {
+  /** Row i belongs to `sequences[i]`. */
+  readonly batch: Batch;
+  readonly sequences: readonly Sequence[];
+  /** Mean number of tokens that the sequences with blocks hold. */
+  readonly depth: number;
+  /** Sequences that got their first blocks. */
+  readonly started: readonly Sequence[];
+  /** Sequences whose prefix another one computes, or whose blocks are being restored. */
+  readonly later: readonly Sequence[];
+  /** Whether a sequence was left out because blocks are short. */
+  readonly isFull: boolean;
+}
+
+/** Milliseconds for which another caller is expected to come again. */
+const recentMs = 1000;
+/**
+ * A step with tokens of one prompt may take this many times as long as one without, or `quickMs`: those who decode wait
+ * for it. They are promised 2 times; times vary. Several prompts may take longer, by their number per sequence that decodes: then more callers wait for prompts.
+ */
+const patience = 1.8;
+const patiencePerPrompt = 8;
+/** How many times as long as a quiet step one with tokens of `prompts` prompts may take beside `decoding` rows. */
+const patienceOf = (decoding: number, prompts: number): number =>
+  patience + (patiencePerPrompt * (prompts - 1)) / decoding;
+/** A step of this many milliseconds is quick enough for any reader; the promise is 50. */
+const quickMs = 48;
+/** Beside decoding, a step has at least this many prompt tokens: with 16, steps at a depth of 4000 take three quiet ones. */
+const fewestPromptRows = 8;
+/** A request that has waited this long goes before all priorities. */
+const overdueMs = 10_000;
 
 /**
- * Computes the requests of all calls in shared steps. A step takes whatever requests there are when it begins: one
- * token of each sequence that decodes, with its drafts, and tokens of prompts (`RowChoice`). A request joins the next
- * step if it arrives during the running step or in the same turn of the event loop; a step waits for nobody.
- *
- * Chain: where all requests decode and the device chooses all tokens, several steps run without waking JavaScript, as
- * many as fit in `wakeUpMilliseconds` at the speed of the last step. Other work for the device ends the chain after its
- * current step.
+ * Chooses the rows of the next step: one token of every sequence that decodes, with its drafts; then tokens of prompts, as
+ * many as the time of a step allows. Changes nothing but blocks: the sequences get room for their rows. No clock, no device:
+ * the same sequences, blocks and step times give the same schedules.
  */
 export class Scheduler {
-  /** Number of tokens chosen for all calls. */
-  chosenTokens = 0;
-  private members: Member[] = [];
-  private running = false;
-  private disposed = false;
-  private readonly times = new StepTimes();
-  private readonly rows: RowChoice;
-  private readonly waiting: WaitingCalls;
-  private readonly shared = new SharedArrayBuffer(4 * mostChainRows);
-  /** [rows of the running chain]: see `ChainOptions.limits`. */
-  private limits: Int32Array | undefined;
-  /** Number of other tasks on the device. */
-  private others = 0;
-  /** Prompt steps under way, oldest first. */
-  private readonly inFlight: Promise<void>[] = [];
-  private readonly now: () => number;
+  /** Whether the last step was a prompt's, if steps never mix. */
+  private lastWasPrompt = false;
+  /** When several callers last shared the steps, in milliseconds. */
+  private sharedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(private readonly options: SchedulerOptions) {
-    this.rows = new RowChoice(options.blockManager, this.times, options);
-    this.waiting = new WaitingCalls(options, () => this.wake());
-    this.now = options.now ?? (() => performance.now());
+  constructor(
+    private readonly blockManager: BlockManager,
+    private readonly times: StepTimes,
+    private readonly limits: SchedulerLimits,
+  ) {}
+
+  /** @param sequences those with a request, in order of the requests @param now in milliseconds */
+  schedule(sequences: readonly Sequence[], now: number): Schedule {
+    for (;;) {
+      const { preemptions } = this.blockManager;
+      const step = this.scheduleOnce(sequences, now);
+      const others = this.blockManager.preemptions > preemptions; // have room now
+      if (step.batch.length > 0 || !others) return step;
+    }
   }
 
-  /** Calls that have blocks and wait for tokens. */
-  get runningCalls(): number {
-    return this.members.filter(({ lease, ended }) => lease.started && !ended).length;
+  private scheduleOnce(sequences: readonly Sequence[], now: number): Schedule {
+    const callers = this.countCallers(sequences, now);
+    if (this.blockManager.hasGroups)
+      setTurns(
+        [...this.blockManager.holders],
+        sequences.filter(({ started }) => !started),
+      );
+    const step = new NextStep(this.blockManager, this.times, this.limits, sequences, now, callers);
+    if (callers > 1) step.startFirst();
+    if (this.limits.alone) this.addInTurns(step);
+    else {
+      step.addDecoding();
+      if (step.batch.length < sequences.length) step.addPrompts();
+    }
+    return step;
   }
 
-  /** Calls that wait for blocks. */
-  get waitingCalls(): number {
-    return waitingOf(this.members).length;
+  /** Decoding or one prompt, in turns. */
+  private addInTurns(step: NextStep): void {
+    for (const isPrompt of [!this.lastWasPrompt, this.lastWasPrompt]) {
+      if (isPrompt) step.addPrompts();
+      else step.addDecoding();
+      if (step.batch.length === 0) continue;
+      this.lastWasPrompt = isPrompt;
+      return;
+    }
+  }
+
+  /** Callers that share the steps, those that did a moment ago included; 1 where no sequence has a group. */
+  private countCallers(sequences: readonly Sequence[], now: number): number {
+    if (!this.blockManager.hasGroups) {
+      this.sharedAt = now; // a group that comes next is not alone
+      return 1;
+    }
+    const callers = callersOf(sequences);
+    if (callers > 1) this.sharedAt = now;
+    return now - this.sharedAt < recentMs ? Math.max(2, callers) : callers;
+  }
+}
+
+/** A step that is being put together. */
+class NextStep implements Schedule {
+  readonly batch: SequenceRows[] = [];
+  readonly sequences: Sequence[] = [];
+  readonly started: Sequence[] = [];
+  readonly later: Sequence[] = [];
+  readonly depth: number;
+  isFull = false;
+  /** Rows so far. */
+  private rows = 0;
+  private readonly shares: Shares | undefined;
+
+  constructor(
+    private readonly blockManager: BlockManager,
+    private readonly times: StepTimes,
+    private readonly limits: SchedulerLimits,
+    private readonly requests: readonly Sequence[],
+    private readonly now: number,
+    private readonly callers: number,
+  ) {
+    this.depth = meanLength(requests);
+    this.shares = callers > 1 ? this.shareRows() : undefined;
+  }
+
+  /** Starts the sequences for which others make way: before a step, whose sequences cannot give up their blocks. */
+  startFirst(): void {
+    const waiting = this.requests.filter(({ started }) => !started).sort(byTurn(this.now));
+    for (const sequence of waiting) {
+      if (![...this.blockManager.holders].some((holder) => holder.makesWayFor(sequence))) return;
+      if (!this.start(sequence)) return;
+    }
+  }
+
+  addDecoding(): void {
+    const { alone } = this.limits;
+    const decoding = this.requests.filter(({ decodes }) => decodes);
+    const most = this.decodingSequences(decoding);
+    for (const sequence of inOrder(decoding, this.callers > 1)) {
+      if (this.rows >= most) break;
+      const { outputs } = sequence;
+      const isFirst = this.rows === 0;
+      const fits = isFirst || this.rows + outputs <= most;
+      const suits = !alone || isFirst || isAdapted(this.sequences[0]!) === isAdapted(sequence);
+      const isDue = !this.shares || this.shares.allows(sequence, outputs);
+      if (fits && suits && isDue && sequence.decodes && this.add(sequence, outputs))
+        this.shares?.take(sequence, outputs);
+    }
+  }
+
+  addPrompts(): void {
+    const prompts = this.requests.filter(({ decodes, started, missing }) => !decodes && !(started && missing === 0));
+    prompts.sort(byTurn(this.now));
+    const { shares } = this;
+    if (!shares || this.limits.alone) return this.addUpTo(prompts, this.promptRows(prompts));
+    this.addUpTo(prompts, this.limits.prefillChunk, (sequence) => shares.of(sequence));
+    const others = prompts.filter(({ started, steps }) => started && steps === 0);
+    this.addUpTo(others, shares.left); // which those who wait for blocks cannot use
+  }
+
+  /** Adds tokens of prompts: up to `left`, and up to `share` of each. */
+  private addUpTo(
+    prompts: readonly Sequence[],
+    left: number,
+    share: (sequence: Sequence) => number = () => left,
+  ): void {
+    for (const sequence of prompts) {
+      if (left <= 0 || this.batch.length === this.limits.sequences) break;
+      const most = Math.min(left, share(sequence));
+      if (most === 0) continue;
+      sequence.dropDrafts();
+      if (!(sequence.started || this.start(sequence))) continue;
+      const count = this.promptCount(sequence, most);
+      if (count === 0 || !this.add(sequence, count)) continue;
+      left -= count;
+      this.shares?.take(sequence, count);
+      if (this.limits.alone) break;
+    }
+  }
+
+  /** Most sequences that decode: beside a group, callers with prompts alone have a place too. */
+  private decodingSequences(decoding: readonly Sequence[]): number {
+    const { sequences } = this.limits;
+    if (this.callers === 1) return sequences;
+    return Math.max(1, sequences - Math.max(0, this.callers - callersOf(decoding)));
   }
 
   /**
-   * The n ≥ 1 tokens after the request's tokens; the lease then holds all of them but the last. None for a request
-   * without `choice`. Rejects with ABORTED, BUSY, DISPOSED, BAD_GRAMMAR and errors of the step; the lease is then as before.
-   * Masks are found before: a request whose masks take long is in no step meanwhile.
+   * Beside a group: the rows of the next step, divided among the callers. The step takes no longer than any of them would let it
+   * take alone; one that was here a moment ago counts as a row.
    */
-  tokens(request: TokensRequest): Promise<readonly number[]> {
-    return new Promise((resolve, reject) => {
-      const { choice, ids, drafts = 0, signal } = request;
-      const masks = choice?.masks?.(ids.slice(ids.length - drafts), signal);
-      const join = (found: Int32Array | undefined) => {
-        if (this.disposed) reject(modelDisposed());
-        else this.join(new Member(request, resolve, reject, performance.now(), found));
+  private shareRows(): Shares {
+    const { callers, times, depth } = this;
+    const { sequences, prefillChunk } = this.limits;
+    const needs = needsOf(this.requests);
+    const longest = Math.min(...[...needs.values()].map((need) => this.longestStep(need)));
+    const mostTime =
+      needs.size < callers ? Math.min(longest, patience * times.atLeast(callers, depth)) : longest;
+    const least = Math.max(callers, fewestPromptRows);
+    return new Shares(needs, times.mostRows(mostTime, least, sequences + prefillChunk, depth));
+  }
+
+  /** Milliseconds of a step that a caller would accept alone, beside a row of each other one. */
+  private longestStep({ tokens, decoding, prompts }: Need): number {
+    const { callers, times, depth } = this;
+    const { sequences, prefillChunk } = this.limits;
+    if (decoding === 0)
+      return patience * times.atLeast(Math.min(tokens, prefillChunk) + callers - 1, depth);
+    const rows = Math.min(decoding, sequences);
+    const quiet = times.atLeast(rows + callers - 1, depth);
+    return this.limits.itlTarget ?? quiet * patienceOf(rows, Math.max(1, prompts));
+  }
+
+  private promptCount(sequence: Sequence, left: number): number {
+    const { alone, sequences } = this.limits;
+    const count = Math.min(left, sequence.missing);
+    return alone ? sequence.asBefore(count, sequences) : count;
+  }
+
+  /** Most tokens of prompts in the step, so that those who decode get their tokens in time. */
+  private promptRows(prompts: readonly Sequence[]): number {
+    const { rows: decoding, times, depth } = this;
+    const { prefillChunk, itlTarget } = this.limits;
+    if (decoding === 0) return prefillChunk;
+    const quiet = times.atLeast(decoding, depth);
+    const usual = Math.max(quickMs, quiet * patienceOf(decoding, prompts.length));
+    const least = decoding + Math.min(fewestPromptRows, prefillChunk);
+    const most = decoding + prefillChunk;
+    const quick = times.mostRows(itlTarget ?? usual, least, most, depth) - decoding;
+    return itlTarget === undefined ? Math.max(quick, this.rowsInTime(prompts)) : quick;
+  }
+
+  /** Fewest tokens of prompts per step with which all prompts are computed within `ttftTarget`; else a chunk. */
+  private rowsInTime(prompts: readonly Sequence[]): number {
+    const { ttftTarget, prefillChunk } = this.limits;
+    if (ttftTarget === undefined) return 0;
+    for (let rows = fewestPromptRows; rows < prefillChunk; rows *= 2) {
+      const ms = this.times.estimate(this.rows + rows, this.depth);
+      let tokens = 0;
+      const isInTime = ({ missing, since }: Sequence): boolean => {
+        tokens += missing;
+        return this.now + Math.ceil(tokens / rows) * ms <= since + ttftTarget;
       };
-      if (masks instanceof Promise) masks.then(join, (error) => reject(signal?.aborted ? aborted() : error));
-      else join(masks);
-    });
-  }
-
-  private join(member: Member): void {
-    this.members.push(member);
-    if (this.running) this.endChain();
-    else this.wake();
-  }
-
-  /** Starts steps again, after blocks became free. */
-  wake(): void {
-    if (this.running || this.members.length === 0) return;
-    this.running = true;
-    process.nextTick(this.step);
-  }
-
-  /** Runs other work on the device. No chain starts or goes on until the work has ended. */
-  async beside<T>(work: () => Promise<T>): Promise<T> {
-    this.others++;
-    this.endChain();
-    try {
-      return await work();
-    } finally {
-      this.others--;
+      if (prompts.every(isInTime)) return rows;
     }
+    return prefillChunk;
   }
 
-  /** Rejects all requests that are in no step. */
-  dispose(): void {
-    this.disposed = true;
-    for (const member of this.members) if (member.lease.busy === 0) member.fail(modelDisposed());
+  /** Whether a sequence starts. Where one waits for blocks, none after it starts: nobody overtakes. */
+  private start(sequence: Sequence): boolean {
+    if (this.isFull) return false;
+    const { blockManager } = this;
+    let state = blockManager.begin(sequence);
+    while (state === 'full' && blockManager.preemptAfter((holder) => holder.makesWayFor(sequence)))
+      state = blockManager.begin(sequence);
+    if (state === 'started') this.started.push(sequence);
+    else if (state === 'later') this.later.push(sequence);
+    this.isFull = state === 'full';
+    return state === 'started';
   }
 
-  /** Runs in a tick, after all promise callbacks: callers that got a token have then requested the next one. */
-  private readonly step = async (): Promise<void> => {
-    this.dropEnded();
-    const chosen = this.rows.choose(this.members, performance.now());
-    if (this.rows.isFull) this.waiting.watch(waitingOf(this.members));
-    if (chosen.length === 0) return this.pause();
-    const isPart = chosen.every(({ member: { lease } }) => lease.missing > 0);
-    const computing = this.compute(chosen, isPart);
-    if (isPart && this.options.plansInFlight > 1) await this.goOn(computing);
-    else await this.finish(computing);
-    process.nextTick(this.step);
-  };
-
-  /** Waits for a step. Steps end in order: none is under way afterwards. */
-  private async finish(computing: Promise<void>): Promise<void> {
-    await computing;
-    this.inFlight.length = 0;
-  }
-
-  /** Lets the next step of prompts reach the device while this one runs. */
-  private async goOn(computing: Promise<void>): Promise<void> {
-    this.inFlight.push(computing);
-    if (this.inFlight.length === this.options.plansInFlight) await this.inFlight.shift();
-    else await yieldToEventLoop();
-  }
-
-  /** Nothing can be computed: the requests of steps under way may go on after them, others when blocks are free. */
-  private async pause(): Promise<void> {
-    const oldest = this.inFlight.shift();
-    if (!oldest) {
-      this.running = false;
-      if (this.members.some(({ ended }) => ended)) this.wake();
-      return;
-    }
-    await oldest;
-    process.nextTick(this.step);
-  }
-
-  private dropEnded(): void {
-    for (const member of this.members) if (member.isOver && member.lease.busy === 0) member.fail(aborted());
-    this.members = this.members.filter(({ ended }) => !ended);
-  }
-
-  private async compute(chosen: readonly ChosenRows[], isPart: boolean): Promise<void> {
-    const begin = this.now();
-    const rows = rowsOf(chosen);
-    try {
-      const steps = recurs(chosen) ? await this.decode(chosen) : await this.prompts(chosen, isPart);
-      if (this.inFlight.length === 0) this.times.learn(rows, (this.now() - begin) / steps);
-    } catch (error) {
-      for (const { member } of chosen) member.fail(error);
-    } finally {
-      for (const { member } of chosen) member.leaveStep();
-    }
-  }
-
-  /** One row per sequence, or one sequence with drafts. Returns the number of steps: a chain has several. */
-  private decode(chosen: readonly ChosenRows[]): Promise<number> {
-    const head = headOf(membersOf(chosen), this.options.steps.canDraw);
-    const count = this.chainLength(chosen, head);
-    if (count > 1) return this.chain(chosen, head as 'argmax' | 'sampled', count);
-    const take = (rows: readonly RowOutput[]) => this.settle(chosen, rows);
-    return this.options.steps.run(withIdleRows(batchOf(chosen)), head, take, signalOf(chosen));
-  }
-
-  /** Prompts, perhaps with rows of sequences that decode. Returns 1. */
-  private async prompts(chosen: readonly ChosenRows[], isPart: boolean): Promise<number> {
-    const { steps, blockManager, plansInFlight } = this.options;
-    const finished = membersOf(chosen).filter(({ lease }) => lease.missing === 0);
-    const head = headOf(finished, steps.canDraw);
-    const take = (rows: readonly RowOutput[]) => this.settle(chosen, rows);
-    const batch = batchOf(chosen);
-    const signal = signalOf(chosen);
-    const keepsOrder = followsOthers(chosen) || (isPart && plansInFlight > 1); // captured steps overtake others
-    if (keepsOrder) await steps.once(batch, head, head === 'none' ? 'none' : 'last', take, signal);
-    else if (batch.length > 1) await steps.mixed(batch, head, take, signal);
-    else await steps.prompt(batch[0]!, head, this.others > 0 || this.members.length > 1, take, signal);
-    for (const { member } of chosen) if (member.lease.started) blockManager.learn(member.lease);
-    return 1;
-  }
-
-  private settle(chosen: readonly ChosenRows[], rows: readonly RowOutput[]): number {
-    let r = 0;
-    for (const { member, start, count } of chosen) {
-      const outputs = rows.slice(r, r + member.outputs);
-      r += member.outputs;
-      if (!member.ended) this.chosenTokens += member.settle(outputs, start + count);
-    }
-    return 1;
-  }
-
-  /** Up to `count` steps; returns their number. */
-  private async chain(
-    chosen: readonly ChosenRows[],
-    head: 'argmax' | 'sampled',
-    count: number,
-  ): Promise<number> {
-    const members = membersOf(chosen);
-    const limits = new Int32Array(this.shared, 0, chosen.length).fill(count);
-    const end = members.length > 1 ? onAbortOfAny(members, this.endChain) : undefined;
-    this.limits = limits;
-    try {
-      const options = { head, limits, stops: stopsOf(members), signal: signalOf(chosen) };
-      const found = await this.options.steps.chain(batchOf(chosen), options);
-      for (let i = 0; i < members.length; i++)
-        this.chosenTokens += members[i]!.settleChain(found[i]!, chosen[i]!.start);
-      return Math.max(...found.map(({ length }) => length));
-    } finally {
-      this.limits = undefined;
-      end?.();
-    }
-  }
-
-  private readonly endChain = (): void => {
-    const { limits } = this;
-    if (limits) for (let s = 0; s < limits.length; s++) Atomics.store(limits, s, 0);
-  };
-
-  /** Number of steps before JavaScript wakes up. The sequences have room for them. */
-  private chainLength(chosen: readonly ChosenRows[], head: SharedHead): number {
-    const deviceIsWanted = this.others > 0 || this.members.length > chosen.length;
-    const { steps } = this.options;
-    const canChain = (head === 'argmax' || head === 'sampled') && steps.canChain;
-    const hasDrafts = rowsOf(chosen) > chosen.length;
-    if (!canChain || hasDrafts || deviceIsWanted || chosen.length > mostChainRows) return 1;
-    const time = this.times.of(chosen.length) ?? Number.POSITIVE_INFINITY;
-    let count = Math.min(longestChain, Math.floor(wakeUpMilliseconds / time));
-    for (const { member } of chosen) count = Math.min(count, member.request.most);
-    return this.growAll(chosen, count - 1) ? Math.max(1, count) : 1;
-  }
-
-  /** Makes room for `more` tokens of each; false, and no change, where blocks are short. */
-  private growAll(chosen: readonly ChosenRows[], more: number): boolean {
-    if (more <= 0) return true;
-    for (const [i, { member }] of chosen.entries()) {
-      if (this.options.blockManager.grow(member.lease, more)) continue;
-      for (const { member: grown, start } of chosen.slice(0, i)) grown.lease.sequence.truncate(start + 1);
+  /** Adds rows of a sequence; false where blocks are short: all sequences before it have theirs. */
+  private add(sequence: Sequence, count: number): boolean {
+    const { kv, tokens, adapters } = sequence;
+    const start = kv.length;
+    if (!this.blockManager.growBefore(sequence, count)) {
+      this.blockManager.preempt(sequence);
       return false;
     }
+    sequence.steps++;
+    const end = start + count;
+    this.sequences.push(sequence);
+    this.batch.push({
+      start,
+      tokens: tokens.slice(start, end),
+      blocks: kv.blockTable,
+      outputs: end === tokens.length ? sequence.outputs : 0,
+      adapters,
+    });
+    this.rows += count;
     return true;
   }
 }
 
-/** Whether all rows have outputs, in a shape that recurs: one per sequence, or one sequence with drafts. */
-const recurs = (chosen: readonly ChosenRows[]): boolean =>
-  !followsOthers(chosen) &&
-  chosen.every(({ member, count }) => count === member.outputs && (count === 1 || chosen.length === 1));
+const meanLength = (sequences: readonly Sequence[]): number => {
+  let [tokens, count] = [0, 0];
+  for (const { kv, started } of sequences)
+    if (started) {
+      tokens += kv.length;
+      count++;
+    }
+  return count === 0 ? 0 : tokens / count;
+};
 
-/** Whether steps under way compute earlier tokens of the same sequences. */
-const followsOthers = (chosen: readonly ChosenRows[]): boolean =>
-  chosen.some(({ member }) => member.lease.busy > 1);
+/** Steps with adapters have other kernels. */
+const isAdapted = ({ adapters }: Sequence): boolean => adapters.length > 0;
 
-const membersOf = (chosen: readonly ChosenRows[]): Member[] => chosen.map(({ member }) => member);
+/** Higher priorities first; equal ones from each caller in turn, in the order of their requests. */
+function inOrder(sequences: readonly Sequence[], isShared: boolean): readonly Sequence[] {
+  const first = sequences[0]?.priority;
+  if (!isShared && sequences.every(({ priority }) => priority === first)) return sequences;
+  const places = isShared ? placesOf(sequences) : sequences.map(() => 0);
+  return sequences
+    .map((sequence, i) => ({ sequence, place: places[i]! }))
+    .sort((a, b) => b.sequence.priority - a.sequence.priority || a.place - b.place)
+    .map(({ sequence }) => sequence);
+}
 
-const batchOf = (chosen: readonly ChosenRows[]) =>
-  chosen.map(({ member, start, count }) => member.rowsFrom(start, count));
+/** Overdue requests, then higher priorities; equal ones from each group in turn, in the order of their arrival. */
+const byTurn = (now: number) => (a: Sequence, b: Sequence) =>
+  Number(isOverdue(b, now)) - Number(isOverdue(a, now)) ||
+  (isOverdue(a, now) ? 0 : b.priority - a.priority) ||
+  a.turn - b.turn ||
+  a.order - b.order;
 
-/** The signal that aborts a step: of the only member. A step of several members goes on for the others. */
-const signalOf = (chosen: readonly ChosenRows[]): AbortSignal | undefined =>
-  chosen.length === 1 ? chosen[0]!.member.request.signal : undefined;
-
-const modelDisposed = () => new RuntimeError('DISPOSED', 'the model has been disposed');
+/** A sequence of a group waits while others of the group run: it is not overdue. */
+const isOverdue = ({ since, turn }: Sequence, now: number): boolean => turn === 0 && now - since > overdueMs;

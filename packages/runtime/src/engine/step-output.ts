@@ -1,5 +1,5 @@
 import type { Backend, InputOf, RepeatedStep, Tensor } from '@quern/core';
-import type { ForwardArrays } from './forward-arrays.js';
+import type { ForwardArrays } from './runner/forward-parts.js';
 import { type Head, partsOf } from './heads.js';
 import {
   type NotedTensors,

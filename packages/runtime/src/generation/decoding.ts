@@ -1,12 +1,12 @@
 import type { Engine } from '../engine/engine.js';
-import type { Lease } from '../engine/lease.js';
+import type { Sequence } from '../engine/sequence.js';
 import type { TokenChoice } from '../engine/token-choice.js';
 
 /** Gives the tokens of a generation after the first. */
 export interface Decoding {
   /**
-   * Computes `ids`, which the lease does not hold yet, and gives the n next tokens, 1 ≤ n ≤ `most`. `choice` has
-   * accepted them. The lease holds all of them but the last. A rejection leaves the lease as before.
+   * Computes `ids`, which the sequence does not hold yet, and gives the n next tokens, 1 ≤ n ≤ `most`. `choice` has
+   * accepted them. The sequence holds all of them but the last. A rejection leaves the sequence as before.
    */
   next(ids: readonly number[], most: number): Promise<readonly number[]>;
   /** Drafted tokens; `accepted`: how many were kept. */
@@ -17,7 +17,7 @@ export interface Decoding {
 
 export interface DecodingParts {
   readonly engine: Engine;
-  readonly lease: Lease;
+  readonly sequence: Sequence;
   readonly choice: TokenChoice;
   /** End tokens. */
   readonly stops: Int32Array;
@@ -33,8 +33,8 @@ export class PlainDecoding implements Decoding {
 
   /** No helper functions: with the caches full of weights, each extra promise costs microseconds. */
   async next(ids: readonly number[], most: number): Promise<readonly number[]> {
-    const { engine, lease, choice, stops, signal } = this.parts;
-    const found = await engine.decode({ lease, ids, choice, most, stops, signal });
+    const { engine, sequence, choice, stops, signal } = this.parts;
+    const found = await engine.decode({ sequence, ids, choice, most, stops, signal });
     for (const next of found) choice.accept(next);
     return found;
   }

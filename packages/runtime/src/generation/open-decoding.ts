@@ -13,7 +13,7 @@ import { type Decoding, type DecodingParts, PlainDecoding } from './decoding.js'
 /** Input of `openDecoding`. */
 export interface DecodingRequest extends DecodingParts {
   readonly prompt: readonly number[];
-  /** Most tokens in the lease. */
+  /** Most tokens in the sequence. */
   readonly room: number;
   readonly speculate: SpeculateOptions | undefined;
   readonly draft: DraftSource | undefined;
@@ -40,7 +40,7 @@ function openDrafter(request: DecodingRequest): Drafter | undefined {
   const { maxDraft = usualDraft, adaptive = true } = speculate;
   return new DraftModel({
     engine: draft.engine,
-    lease: draft.engine.lease(pickOptions(request.lease, ['priority', 'reuse', 'maxWaitMs', 'group'])),
+    sequence: draft.engine.sequence(pickOptions(request.sequence, ['priority', 'reuse', 'maxWaitMs', 'group'])),
     room,
     sampler: choice.sampler,
     constraint,

@@ -1,5 +1,5 @@
 import { onAbort, QuernError } from '@quern/core';
-import type { Lease } from '../engine/lease.js';
+import type { Sequence } from '../engine/sequence.js';
 import { logprobChoice } from '../engine/logprob-choice.js';
 import { firstChoice, type TokenChoice, tokenChoice } from '../engine/token-choice.js';
 import type { AdapterLoan } from '../model/adapters.js';
@@ -34,7 +34,7 @@ export class Run<Value = unknown, Text extends string = string> {
   private ahead: readonly number[] = [];
   private taken = 0;
   private readonly draft: DraftSource | undefined;
-  private lease: Lease | undefined;
+  private sequence: Sequence | undefined;
   private loan: AdapterLoan | undefined;
   private decoding: Decoding | undefined;
   private reason: EndReason | undefined;
@@ -87,12 +87,12 @@ export class Run<Value = unknown, Text extends string = string> {
   /** Frees the sequence and ends a running generation. */
   close(): void {
     this.reason ??= 'abort';
-    const { lease } = this;
-    if (!lease) return;
-    this.lease = undefined;
+    const { sequence } = this;
+    if (!sequence) return;
+    this.sequence = undefined;
     this.decoding?.close();
-    lease.truncate(this.prompt.ids.length + this.tokens.length); // drops computed tokens that nobody took
-    this.source.engine.release(lease);
+    sequence.truncate(this.prompt.ids.length + this.tokens.length); // drops computed tokens that nobody took
+    this.source.engine.release(sequence);
     this.loan?.end();
   }
 
@@ -148,25 +148,25 @@ export class Run<Value = unknown, Text extends string = string> {
     const { signal, maxWaitMs, onPrompt, onProgress, priority, reuse, group } = this.options;
     this.source.needLive();
     this.loan = this.source.adapters();
-    const lease = engine.lease({ priority, maxWaitMs, reuse, group, adapters: this.loan.uses });
-    this.lease = lease;
+    const sequence = engine.sequence({ priority, maxWaitMs, reuse, group, adapters: this.loan.uses });
+    this.sequence = sequence;
     const choice = firstChoice(this.choice);
-    const token = await engine.prefill(lease, this.prompt.ids, choice, { signal, onPrompt, onProgress });
-    this.prefillMs = performance.now() - lease.startedAt;
-    this.cached = lease.cachedTokens;
+    const token = await engine.prefill(sequence, this.prompt.ids, choice, { signal, onPrompt, onProgress });
+    this.prefillMs = performance.now() - sequence.startedAt;
+    this.cached = sequence.cachedTokens;
     this.choice.accept(token);
-    this.decoding = this.openDecoding(lease);
+    this.decoding = this.openDecoding(sequence);
     return this.take(token);
   }
 
-  private openDecoding(lease: Lease): Decoding {
+  private openDecoding(sequence: Sequence): Decoding {
     const { engine, tokenizer } = this.source;
     const { signal, ignoreEos, speculate } = this.options;
     const stops = Int32Array.from(ignoreEos ? [] : (tokenizer?.eog ?? []));
     const { choice, constraint, draft, room } = this;
     const prompt = this.prompt.ids;
     const what = { prompt, room, speculate, draft, constraint };
-    return openDecoding({ engine, lease, choice, stops, signal, ...what });
+    return openDecoding({ engine, sequence, choice, stops, signal, ...what });
   }
 
   /** Takes the next token; computes it where no token is ahead. */
@@ -182,7 +182,7 @@ export class Run<Value = unknown, Text extends string = string> {
     return this.take(this.ahead[this.taken++]!);
   }
 
-  /** Most tokens in the lease. */
+  /** Most tokens in the sequence. */
   private get room(): number {
     const { maxTokens = this.source.context } = this.options;
     return Math.min(this.source.context, this.prompt.ids.length + maxTokens);

@@ -191,11 +191,11 @@ export class Model {
       );
     const { engine, adapters } = this.parts;
     const loan = adapters.take(options.adapters);
-    const lease = engine.lease({ reuse: false, adapters: loan.uses });
+    const sequence = engine.sequence({ reuse: false, adapters: loan.uses });
     try {
-      return await whileLive(this.needLive, () => engine.logits(lease, ids, signal));
+      return await whileLive(this.needLive, () => engine.logits(sequence, ids, signal));
     } finally {
-      engine.release(lease);
+      engine.release(sequence);
       loan.end();
     }
   }

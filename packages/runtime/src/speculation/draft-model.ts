@@ -1,5 +1,5 @@
 import type { Engine } from '../engine/engine.js';
-import type { Lease } from '../engine/lease.js';
+import type { Sequence } from '../engine/sequence.js';
 import type { RowOutput } from '../engine/step-output.js';
 import { greedy, type TokenChoice } from '../engine/token-choice.js';
 import { type Distribution, drawFrom } from '../sampling/distribution.js';
@@ -11,8 +11,8 @@ import { type Draft, type Drafter, noDraft } from './drafter.js';
 
 export interface DraftModelParts {
   readonly engine: Engine;
-  readonly lease: Lease;
-  /** Most tokens in the lease. */
+  readonly sequence: Sequence;
+  /** Most tokens in the sequence. */
   readonly room: number;
   /** The generation's sampler: drafts use its options and random numbers. Absent: drafts are the likeliest tokens. */
   readonly sampler: Sampler | undefined;
@@ -25,7 +25,7 @@ export interface DraftModelParts {
 
 const noStops = new Int32Array(0);
 
-/** Drafts with a smaller model. Its lease keeps the common prefix with the history from draft to draft. */
+/** Drafts with a smaller model. Its sequence keeps the common prefix with the history from draft to draft. */
 export class DraftModel implements Drafter {
   constructor(private readonly parts: DraftModelParts) {}
 
@@ -44,16 +44,16 @@ export class DraftModel implements Drafter {
   }
 
   close(): void {
-    this.parts.engine.release(this.parts.lease);
+    this.parts.engine.release(this.parts.sequence);
   }
 
-  /** Truncates the lease to its common prefix with `history`; returns the rest of `history`, at least one token. */
+  /** Truncates the sequence to its common prefix with `history`; returns the rest of `history`, at least one token. */
   private keepCommon(history: readonly number[]): readonly number[] {
-    const { lease } = this.parts;
-    const most = Math.min(lease.tokens.length, history.length - 1);
+    const { sequence } = this.parts;
+    const most = Math.min(sequence.tokens.length, history.length - 1);
     let common = 0;
-    while (common < most && lease.tokens[common] === history[common]) common++;
-    lease.truncate(common);
+    while (common < most && sequence.tokens[common] === history[common]) common++;
+    sequence.truncate(common);
     return history.slice(common);
   }
 
@@ -91,8 +91,8 @@ export class DraftModel implements Drafter {
     choice: TokenChoice,
     most: number,
   ): Promise<readonly number[]> {
-    const { engine, lease, signal } = this.parts;
-    const found = await engine.decode({ lease, ids, choice, most, stops: noStops, signal });
+    const { engine, sequence, signal } = this.parts;
+    const found = await engine.decode({ sequence, ids, choice, most, stops: noStops, signal });
     for (const token of found) choice.accept(token);
     return found;
   }

@@ -1,5 +1,5 @@
 import type { Engine } from '../engine/engine.js';
-import type { Lease } from '../engine/lease.js';
+import type { Sequence } from '../engine/sequence.js';
 import type { TokenChoice } from '../engine/token-choice.js';
 import type { Decoding } from '../generation/decoding.js';
 import type { Constraint } from '../structured/constraint.js';
@@ -7,7 +7,7 @@ import { type Draft, type Drafter, noDraft } from './drafter.js';
 
 export interface SpeculativeParts {
   readonly engine: Engine;
-  readonly lease: Lease;
+  readonly sequence: Sequence;
   readonly choice: TokenChoice;
   readonly drafter: Drafter;
   /** The choice's. */
@@ -56,13 +56,13 @@ export class SpeculativeDecoding implements Decoding {
   }
 
   private async verify(last: number, draft: Draft, most: number): Promise<readonly number[]> {
-    const { lease, drafter } = this.parts;
-    const before = lease.tokens.length;
+    const { sequence, drafter } = this.parts;
+    const before = sequence.tokens.length;
     const found: number[] = [];
     try {
       await this.check(last, draft, this.choiceFor(draft, most, found), found);
     } catch (error) {
-      lease.truncate(before);
+      sequence.truncate(before);
       throw error;
     }
     this.drafted += draft.tokens.length;
@@ -78,12 +78,12 @@ export class SpeculativeDecoding implements Decoding {
     choice: TokenChoice,
     found: readonly number[],
   ): Promise<void> {
-    const { engine, lease, signal } = this.parts;
+    const { engine, sequence, signal } = this.parts;
     for (let token = last; ; token = found.at(-1)!) {
       const at = found.length;
       const drafts = draft.tokens.slice(at, at + engine.exactRows - 1);
       const ids = [token, ...drafts];
-      await engine.decode({ lease, ids, drafts: drafts.length, choice, most: 1, stops: noStops, signal });
+      await engine.decode({ sequence, ids, drafts: drafts.length, choice, most: 1, stops: noStops, signal });
       if (found.at(-1) !== draft.tokens[found.length - 1]) return;
     }
   }

@@ -2,10 +2,10 @@ import { createBackend } from '@quern/backend-reference';
 import { type Backend, contiguousKvCache, type KvCache, type Tensor } from '@quern/core';
 import { type LanguageModel, loadLanguageModel, openModelFile } from '@quern/models';
 import { Engine } from '../../src/engine/engine.js';
-import { ForwardSteps } from '../../src/engine/forward-steps.js';
-import type { Lease } from '../../src/engine/lease.js';
+import { Runner } from '../../src/engine/runner/runner.js';
+import type { Sequence } from '../../src/engine/sequence.js';
 import { logprobChoice } from '../../src/engine/logprob-choice.js';
-import { longestChain } from '../../src/engine/longest-chain.js';
+import { longestChain } from '../../src/engine/batch.js';
 import { greedy, type TokenChoice, tokenChoice } from '../../src/engine/token-choice.js';
 import type { SamplingOptions } from '../../src/sampling/index.js';
 import { tiny, writeTinyModel } from '../tiny-model.js';
@@ -35,7 +35,7 @@ const caches: Readonly<Record<string, (sequences?: number) => KvCache>> = {
 /** An engine, a sequence with the prompt, and the next token. */
 async function prefilled(cache: KvCache, capture = true) {
   const engine = new Engine({ model, cache, capture, prefillChunk: 64 });
-  const sequence = engine.lease({ reuse: false });
+  const sequence = engine.sequence({ reuse: false });
   const first = await engine.prefill(sequence, prompt, greedy, {});
   return { engine, sequence, first, [Symbol.dispose]: () => cache.dispose() };
 }
@@ -57,9 +57,9 @@ interface Chain {
 }
 
 /** Up to `most` tokens after `token`. */
-const chain = (engine: Engine, sequence: Lease, token: number, most: number, options: Chain = {}) =>
+const chain = (engine: Engine, sequence: Sequence, token: number, most: number, options: Chain = {}) =>
   engine.decode({
-    lease: sequence,
+    sequence,
     ids: [token],
     most,
     choice: greedy,
@@ -71,7 +71,7 @@ const chain = (engine: Engine, sequence: Lease, token: number, most: number, opt
 /** Tokens after `token`, one step each. */
 async function oneByOne(
   engine: Engine,
-  sequence: Lease,
+  sequence: Sequence,
   token: number,
   count: number,
   choice: TokenChoice = greedy,
@@ -85,12 +85,12 @@ async function oneByOne(
 /** The tokens after `ids`, whose first one is no draft. */
 const check = (
   engine: Engine,
-  lease: Lease,
+  sequence: Sequence,
   ids: readonly number[],
   choice: TokenChoice = greedy,
 ): Promise<readonly number[]> => {
   const rest = { most: 1, stops: new Int32Array(0), signal: undefined };
-  return engine.decode({ lease, ids, drafts: ids.length - 1, choice, ...rest });
+  return engine.decode({ sequence, ids, drafts: ids.length - 1, choice, ...rest });
 };
 
 /** Options for random draws with a fixed seed. */
@@ -175,7 +175,7 @@ describe.each(Object.entries(caches))('in a %s cache', (_name, cacheOf) => {
     const wrong = (want[2]! + 1) % model.config.vocabulary;
     expect(await check(engine, sequence, [first, want[0]!, want[1]!, wrong, 7])).toEqual(want.slice(0, 3));
     expect(sequence.tokens).toEqual([...prompt, first, ...want.slice(0, 2)]);
-    expect(sequence.sequence.length).toBe(prompt.length + 3);
+    expect(sequence.kv.length).toBe(prompt.length + 3);
     expect(await check(engine, sequence, want.slice(2, 5), { ...greedy, head: 'ranked' })).toEqual(
       want.slice(3, 6),
     );
@@ -187,12 +187,12 @@ describe.each(Object.entries(caches))('in a %s cache', (_name, cacheOf) => {
     const want = await expected(6);
     const others = await Promise.all(
       [greedy, drawing(), drawing()].map(async (choice) => {
-        const lease = engine.lease({ reuse: false });
+        const lease = engine.sequence({ reuse: false });
         return { lease, choice, first: await engine.prefill(lease, prompt, choice, {}) };
       }),
     );
     const draft = [first, ...want.slice(0, 3), (want[3]! + 1) % model.config.vocabulary];
-    const late = engine.lease({ reuse: false });
+    const late = engine.sequence({ reuse: false });
     const drawsDraft = await oneByOne(engine, others[2]!.lease, others[2]!.first, 4, others[2]!.choice);
     const [checked, likeliest, drawn, prefilledLate] = await Promise.all([
       check(engine, sequence, draft),
@@ -234,9 +234,9 @@ test('two sequences in turn', async () => {
   const cache = caches.contiguous!();
   using it = await prefilled(cache);
   const { engine, first } = it;
-  const other = engine.lease({ reuse: false });
+  const other = engine.sequence({ reuse: false });
   const otherFirst = await engine.prefill(other, [1, 40, 3], greedy, {});
-  const eight = async (sequence: Lease, token: number) => {
+  const eight = async (sequence: Sequence, token: number) => {
     const tokens = [token];
     while (tokens.length < 9)
       tokens.push(...(await chain(engine, sequence, tokens.at(-1)!, 9 - tokens.length)));
@@ -250,14 +250,14 @@ test('two sequences in turn', async () => {
 
 /** Records the rows of every chain. */
 function watchedChains() {
-  const { chain } = ForwardSteps.prototype;
+  const { run } = Runner.prototype;
   const rows: number[] = [];
-  ForwardSteps.prototype.chain = function (batch, options) {
-    rows.push(batch.length);
-    return chain.call(this, batch, options);
+  Runner.prototype.run = function (batch, take, options) {
+    if (options.chain) rows.push(batch.length);
+    return run.call(this, batch, take as never, options) as never;
   };
   const dispose = () => {
-    ForwardSteps.prototype.chain = chain;
+    Runner.prototype.run = run;
   };
   return { rows, [Symbol.dispose]: dispose };
 }
@@ -277,7 +277,7 @@ test.each([
   const prompts = [prompt, [1, 40, 3], [1, 9, 17, 25, 33, 2, 8]];
   /** Tokens after each prompt. A stop of one row also cuts the chains of the others. */
   const texts = async (together: boolean) => {
-    const sequences = prompts.map(() => engine.lease({ reuse: false }));
+    const sequences = prompts.map(() => engine.sequence({ reuse: false }));
     const firsts = await inTurn(
       prompts.map((ids, i) => () => engine.prefill(sequences[i]!, ids, greedy, {})),
     );
@@ -316,7 +316,7 @@ test('greedy, drawn and penalised rows in one step', async () => {
   const penalised = () =>
     tokenChoice({ temperature: 1.5, presencePenalty: 1, seed: 4 }, model.config.vocabulary);
   const rows = async (choices: readonly TokenChoice[]) => {
-    const sequences = choices.map(() => engine.lease({ reuse: false }));
+    const sequences = choices.map(() => engine.sequence({ reuse: false }));
     for (const sequence of sequences) await engine.prefill(sequence, prompt, greedy, {});
     const found = await Promise.all(
       choices.map((choice, i) => oneByOne(engine, sequences[i]!, first, 6, choice)),
@@ -346,7 +346,7 @@ test('penalties and biases beside other rows: the device chooses, as JavaScript 
     { temperature: 1.2, seed: 8, logitBias: { 5: 1 }, frequencyPenalty: 0.5, penaltyWindow: -1 },
   ];
   const run = async (choices: readonly TokenChoice[]) => {
-    const leases = choices.map(() => engine.lease({ reuse: false }));
+    const leases = choices.map(() => engine.sequence({ reuse: false }));
     for (const lease of leases) await engine.prefill(lease, prompt, greedy, {});
     const found = await Promise.all(
       choices.map((choice, i) => oneByOne(engine, leases[i]!, first, 8, choice)),
@@ -382,7 +382,7 @@ test('log-probabilities beside other rows: the device finds them, as JavaScript 
     const choices = options.map((each, i) =>
       logprobChoice(change(tokenChoice(each, model.config.vocabulary)), 3 * i),
     );
-    const leases = choices.map(() => engine.lease({ reuse: false }));
+    const leases = choices.map(() => engine.sequence({ reuse: false }));
     for (const lease of leases) await engine.prefill(lease, prompt, greedy, {});
     await Promise.all(choices.map((choice, i) => oneByOne(engine, leases[i]!, first, 6, choice)));
     for (const lease of leases) engine.release(lease);
@@ -412,7 +412,7 @@ test('logits without a possible token: an error; the sequence is unchanged', asy
   }) as LanguageModel;
   using cache = caches.contiguous!();
   const engine = new Engine({ model: broken, cache, capture: true, prefillChunk: 64 });
-  const sequence = engine.lease({ reuse: false });
+  const sequence = engine.sequence({ reuse: false });
   const choice = drawing();
   const badLogits = { code: 'BAD_LOGITS' };
   await expect(chain(engine, sequence, 1, 4, { choice })).rejects.toMatchObject(badLogits);
@@ -442,7 +442,7 @@ describe('a model with two parts', () => {
       cache.dispose();
       parts.dispose();
     };
-    return { engine, sequence: engine.lease({ reuse: false }), [Symbol.dispose]: dispose };
+    return { engine, sequence: engine.sequence({ reuse: false }), [Symbol.dispose]: dispose };
   }
 
   const withoutGraph = (it: Backend): Backend => {

@@ -2,8 +2,10 @@
 import { createBackend } from '@quern/backend-reference';
 import { type Backend, KvCache } from '@quern/core';
 import { BlockManager } from '../../src/engine/block-manager.js';
-import { RowChoice, rowsOf } from '../../src/engine/choose-rows.js';
-import { Member } from '../../src/engine/member.js';
+import { rowsOf } from '../../src/engine/batch.js';
+import { Request } from '../../src/engine/request.js';
+import { Scheduler } from '../../src/engine/scheduler.js';
+import type { Sequence } from '../../src/engine/sequence.js';
 import { StepTimes } from '../../src/engine/step-times.js';
 import { greedy } from '../../src/engine/token-choice.js';
 
@@ -35,25 +37,27 @@ function simulation(device: Device) {
   const shape = { layers: 1, kvHeads: 1, headDim: 8, dtype: 'f32', context: 2048 } as const;
   const blockManager = new BlockManager(KvCache.allocate(backend, shape, 4096 / blockSize, blockSize));
   const times = new StepTimes();
-  const rows = new RowChoice(blockManager, times, { sequences, prefillChunk, alone: false });
-  let members: Member[] = [];
+  const scheduler = new Scheduler(blockManager, times, { sequences, prefillChunk, alone: false });
+  const requests = new Map<Sequence, Request>();
   let clock = 0;
   let serial = 0;
 
   /** Computes a text; resolves with its milliseconds. */
   const text = ({ prompt, tokens, group }: Text) => {
-    const lease = blockManager.lease({ reuse: false, group });
+    const sequence = blockManager.sequence({ reuse: false, group });
     const from = clock;
     return new Promise<number>((resolve, reject) => {
       const request = (ids: readonly number[], left: number): void => {
         const settle = ([token]: readonly number[]) => {
           if (left > 1) return request([token!], left - 1);
-          blockManager.release(lease);
+          blockManager.release(sequence);
           resolve(clock - from);
         };
         const stops = new Int32Array(0);
-        const what = { lease, ids, choice: greedy, most: 1, stops, signal: undefined };
-        members.push(new Member(what, settle, reject, clock));
+        const what = { sequence, ids, choice: greedy, most: 1, stops, signal: undefined };
+        const leave = () => requests.delete(sequence);
+        requests.set(sequence, new Request(what, settle, reject, undefined, leave));
+        sequence.since = clock;
       };
       request(
         Array.from({ length: prompt }, () => serial++),
@@ -64,14 +68,14 @@ function simulation(device: Device) {
 
   /** One step, and what its callers then request. False where nothing can be computed. */
   const step = async (): Promise<boolean> => {
-    members = members.filter(({ ended }) => !ended);
-    const chosen = rows.choose(members, clock);
-    const count = rowsOf(chosen);
+    const { batch, sequences: own, depth } = scheduler.schedule([...requests.keys()], clock);
+    const count = rowsOf(batch);
     clock += count > 0 ? device(count) : 1;
-    if (count > 0) times.learn(count, device(count));
-    for (const { member, start, count: own } of chosen) {
-      member.settle([{ best: Int32Array.of(1), logits: undefined }], start + own);
-      member.leaveStep();
+    if (count > 0) times.learn(count, device(count), depth);
+    for (const [i, { start, tokens }] of batch.entries()) {
+      const request = requests.get(own[i]!)!;
+      request.settle([{ best: Int32Array.of(1), logits: undefined }], start + tokens.length);
+      request.leaveStep();
     }
     await Promise.resolve();
     return count > 0;

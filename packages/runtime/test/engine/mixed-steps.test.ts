@@ -2,7 +2,7 @@
 import { referenceDriver } from '@quern/backend-reference';
 import { type Backend, contiguousKvCache, defineBackend } from '@quern/core';
 import { type LanguageModel, loadLanguageModel, openModelFile } from '@quern/models';
-import { ForwardSteps } from '../../src/engine/forward-steps.js';
+import { Runner } from '../../src/engine/runner/runner.js';
 import { tiny, tinyVocabulary, writeTinyModel } from '../tiny-model.js';
 
 let backend: Backend;
@@ -41,16 +41,17 @@ async function mixedTwice(lengths: readonly number[], prefillChunk: number, capt
   using cache = contiguousKvCache(backend, {
     ...{ layers, kvHeads, headDim, dtype: 'f32', context, sequences: lengths.length },
   });
-  const steps = new ForwardSteps({ model, cache, capture, prefillChunk });
+  const runner = new Runner({ model, cache, capture, prefillChunk });
   const batch = lengths.map((length, i) => {
+    const goesOn = i > 0 && i === lengths.length - 1;
     const sequence = cache.sequence();
     sequence.append(length);
-    return { sequence, start: 0, tokens: promptOf(length, i) };
+    return { start: 0, tokens: promptOf(length, i), blocks: sequence.blockTable, outputs: goesOn ? 0 : 1 };
   });
   const tokensOf = () =>
-    steps.mixed(batch, 'argmax', (rows) => Promise.resolve(rows.map(({ best }) => best[0])), undefined);
+    runner.run(batch, (rows) => Promise.resolve(rows.map(({ best }) => best[0])), { mode: 'argmax' });
   const tokens = [await tokensOf(), await tokensOf()];
-  steps.dispose();
+  runner.dispose();
   return { tokens, captures };
 }
 
@@ -67,7 +68,7 @@ test.each([
   expect(found.tokens).toEqual(recorded.tokens);
 });
 
-test('256 sequences of a row: no sequence is left for idle rows', async () => {
+test('256 sequences of a row: none is left for idle rows', async () => {
   const { captures: captured } = await mixedTwice(new Array(256).fill(1), 2048);
   expect(captured).toBe(0);
 });

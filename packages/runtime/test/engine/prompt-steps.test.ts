@@ -83,7 +83,7 @@ function logitsChoice(): TokenChoice & { readonly logits: number[] } {
 /** The logits after a prompt in a new sequence. */
 async function logitsAfter(engine: Engine, ids: readonly number[]): Promise<number[]> {
   const choice = logitsChoice();
-  const sequence = engine.lease({ reuse: false });
+  const sequence = engine.sequence({ reuse: false });
   try {
     await engine.prefill(sequence, ids, choice, {});
     return choice.logits;
@@ -131,7 +131,7 @@ describe.each(Object.entries(caches))('prompts in a %s cache', (_name, cacheOf) 
   test('continue a sequence: rows after the prompt stay invisible', async () => {
     using cache = cacheOf(2);
     using engine = owned(new Engine({ model, cache, capture: true, prefillChunk: 64 }));
-    const sequence = engine.lease({ reuse: false });
+    const sequence = engine.sequence({ reuse: false });
     const choice = logitsChoice();
     await engine.prefill(sequence, promptOf(12), greedy, {});
     sequence.truncate(4); // stale keys and values follow
@@ -141,7 +141,7 @@ describe.each(Object.entries(caches))('prompts in a %s cache', (_name, cacheOf) 
     using alone = cacheOf(1);
     const recorded = new Engine({ model, cache: alone, capture: false, prefillChunk: 4 });
     const expected = logitsChoice();
-    const whole = recorded.lease({ reuse: false });
+    const whole = recorded.sequence({ reuse: false });
     for (const at of [0, 4, 8]) await recorded.prefill(whole, promptOf(12).slice(at, at + 4), expected, {});
     expect(choice.logits).toEqual(expected.logits.slice(vocabulary));
   });
@@ -189,13 +189,13 @@ test('concurrent prompts share a step; each gets its own logits', async () => {
 test('beside a sequence that decodes, a step is captured at its second use', async () => {
   using cache = caches.contiguous!(2);
   using engine = owned(new Engine({ model, cache, capture: true, prefillChunk: 64 }));
-  const decoding = engine.lease({ reuse: false });
+  const decoding = engine.sequence({ reuse: false });
   const token = await engine.prefill(decoding, promptOf(5), greedy, {});
   const captured: number[] = [];
   const found: number[][] = [];
   const prompts = [promptOf(7), promptOf(7, 2), promptOf(7, 3)];
   for (const ids of prompts) {
-    const next = engine.decode({ lease: decoding, ids: [token], choice: greedy, most: 1, ...noEnd });
+    const next = engine.decode({ sequence: decoding, ids: [token], choice: greedy, most: 1, ...noEnd });
     const before = graphs.length;
     const logits = logitsAfter(engine, ids);
     await next;
@@ -211,7 +211,7 @@ const noEnd = { stops: new Int32Array(0), signal: undefined };
 test('an aborted prompt leaves its step usable', async () => {
   using cache = caches.contiguous!(1);
   using engine = owned(new Engine({ model, cache, capture: true, prefillChunk: 64 }));
-  const sequence = engine.lease({ reuse: false });
+  const sequence = engine.sequence({ reuse: false });
   const signal = AbortSignal.abort();
   const aborted = engine.prefill(sequence, promptOf(7), greedy, { signal });
   await expect(aborted).rejects.toMatchObject({ code: 'ABORTED' });

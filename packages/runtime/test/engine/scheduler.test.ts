@@ -1,421 +1,339 @@
-import { createBackend } from '@quern/backend-reference';
-import { type Backend, contiguousKvCache, KvCache } from '@quern/core';
+// The scheduler by simulation: no device, no clock, no promises.
+import { type KvBackend, KvCache } from '@quern/core';
+import { type Batch, rowsOf } from '../../src/engine/batch.js';
 import { BlockManager } from '../../src/engine/block-manager.js';
-import type { ForwardSteps } from '../../src/engine/forward-steps.js';
-import type { Lease } from '../../src/engine/lease.js';
-import { longestChain } from '../../src/engine/longest-chain.js';
-import type { TokensRequest } from '../../src/engine/member.js';
-import { Scheduler } from '../../src/engine/scheduler.js';
-import { greedy, tokenChoice } from '../../src/engine/token-choice.js';
+import { type Schedule, Scheduler, type SchedulerLimits } from '../../src/engine/scheduler.js';
+import type { Sequence } from '../../src/engine/sequence.js';
+import { StepTimes } from '../../src/engine/step-times.js';
 
-let backend: Backend;
-beforeAll(async () => {
-  backend = await createBackend();
-});
-afterAll(() => backend.dispose());
+const noDevice = { name: 'none', kvBuffer: () => ({ dispose() {} }) } as unknown as KvBackend;
+const blockSize = 4;
 
-/** Most sequences of a step. */
-const mostRows = 16;
+/** Numbers in [0, 1) from a seed (xorshift). */
+function randomFrom(seed: number): () => number {
+  let state = seed * 2654435761 + 1;
+  return () => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return (state >>> 0) / 2 ** 32;
+  };
+}
 
-const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
+interface Text {
+  readonly arrives: number;
+  readonly prompt: readonly number[];
+  readonly count: number;
+  readonly priority?: number;
+  readonly reuse?: boolean;
+  readonly group?: string | undefined;
+  /** Steps after its arrival at which nobody wants it any more. */
+  readonly aborts?: number | undefined;
+  readonly drafts?: number;
+}
 
-/**
- * A fake device: one turn of the event loop per step. A step returns the last token of each sequence; a chain, the
- * token plus the step's number. Every step calls `duringStep`.
- */
-function fakeSteps(canChain = false) {
-  const steps: number[][] = [];
-  const chains: number[] = [];
-  const run = (async (rows, _head, take) => {
-    steps.push(rows.flatMap((row) => row.tokens));
-    await nextTurn();
-    device.duringStep(steps.length);
-    const outputs = rows.flatMap(({ tokens, outputs: count = 1 }) => tokens.slice(-count));
-    return take(outputs.map((token) => ({ best: Int32Array.of(token), logits: undefined })));
-  }) satisfies ForwardSteps['run'];
-  const device = {
-    steps,
-    /** Number of steps of each chain. */
-    chains,
-    duringStep: (_step: number): void => {},
-    canDraw: true,
-    canChain,
-    run,
-    mixed: run,
-    once: ((batch, head, _of, take) => run(batch, head, take)) as ForwardSteps['once'],
-    prompt: ((chunk, head, _shared, take) => run([chunk], head, take)) as ForwardSteps['prompt'],
-    chain: (async (rows, { limits, signal }) => {
-      const tokens = rows.flatMap((row) => row.tokens);
-      const found = tokens.map((): number[] => []);
-      const goesOn = tokens.map(() => true);
-      for (let step = 1; goesOn.includes(true); step++) {
-        await nextTurn();
-        device.duringStep(step);
-        signal?.throwIfAborted();
-        for (const [s, row] of found.entries()) {
-          if (goesOn[s]) row.push(tokens[s]! + step);
-          goesOn[s] &&= row.length < limits[s]!;
+interface World {
+  readonly texts: readonly Text[];
+  readonly blocks: number;
+  readonly limits: SchedulerLimits;
+  /** Milliseconds of a step of `rows` rows. */
+  readonly time: (rows: number) => number;
+  /** Called for each step, after its rows have been chosen. */
+  readonly check?: (step: Schedule, blockManager: BlockManager, now: number) => void;
+}
+
+/** What happened to a text, in milliseconds. */
+interface Told {
+  readonly arrived: number;
+  started?: number;
+  readonly tokens: number[];
+  ended?: number;
+}
+
+/** Runs a world to its end. */
+function simulate({ texts, blocks, limits, time, check }: World) {
+  const context = blocks * blockSize;
+  const cache = KvCache.allocate(
+    noDevice,
+    { layers: 1, kvHeads: 1, headDim: 8, dtype: 'f32', context },
+    blocks,
+    blockSize,
+  );
+  const blockManager = new BlockManager(cache);
+  const times = new StepTimes();
+  const scheduler = new Scheduler(blockManager, times, limits);
+  const requests = new Map<Sequence, { readonly text: Text; readonly told: Told; left: number }>();
+  const arriving = [...texts].sort((a, b) => a.arrives - b.arrives);
+  const told: Told[] = [];
+  const log: Batch[] = [];
+  const starts: Sequence[] = [];
+  let now = 0;
+  const request = (sequence: Sequence, ids: readonly number[], drafts: number): void => {
+    for (const id of ids) sequence.tokens.push(id);
+    sequence.outputs = 1 + drafts;
+    sequence.since = now;
+  };
+  const arrive = (): void => {
+    while (arriving.length > 0 && arriving[0]!.arrives <= now) {
+      const text = arriving.shift()!;
+      const sequence = blockManager.sequence(text);
+      const it = { text, told: { arrived: now, tokens: [] }, left: text.count };
+      told.push(it.told);
+      requests.set(sequence, it);
+      request(sequence, text.prompt, 0);
+    }
+  };
+  const end = (sequence: Sequence): void => {
+    requests.delete(sequence);
+    blockManager.release(sequence);
+  };
+  /** As a request takes its outputs; half of the drafts are right. */
+  const settle = (sequence: Sequence): void => {
+    const it = requests.get(sequence)!;
+    const drafts = sequence.outputs - 1;
+    const right = drafts >> 1;
+    if (drafts > 0) sequence.truncate(sequence.tokens.length - drafts + right);
+    for (let i = 0; i <= right; i++) it.told.tokens.push(now);
+    it.left -= right + 1;
+    if (it.left <= 0) {
+      it.told.ended = now;
+      return end(sequence);
+    }
+    requests.delete(sequence);
+    requests.set(sequence, it); // the next request arrives last
+    const more = Math.min(it.text.drafts ?? 0, it.left - 1);
+    request(sequence, Array(1 + more).fill(1000 + it.told.tokens.length), more);
+  };
+  const run = (step: Schedule): void => {
+    for (const [i, { start, tokens }] of step.batch.entries()) {
+      const sequence = step.sequences[i]!;
+      sequence.computed = start + tokens.length;
+      sequence.steps--;
+      blockManager.learn(sequence);
+      if (sequence.computed === sequence.tokens.length) settle(sequence);
+    }
+  };
+  for (let steps = 0; arriving.length > 0 || requests.size > 0; steps++) {
+    if (steps > 20_000) throw new Error(`${requests.size} requests never end`);
+    arrive();
+    const step = scheduler.schedule([...requests.keys()], now);
+    check?.(step, blockManager, now);
+    for (const sequence of step.started) {
+      if (sequence.startedAt === 0) starts.push(sequence);
+      sequence.startedAt = 1;
+      requests.get(sequence)!.told.started ??= now;
+    }
+    const rows = rowsOf(step.batch);
+    log.push(structuredClone(step.batch));
+    if (rows === 0) now = Math.max(now + 1, requests.size === 0 ? (arriving[0]?.arrives ?? 0) : 0);
+    else {
+      now += time(rows);
+      times.learn(rows, time(rows), step.depth);
+      run(step);
+    }
+    for (const [sequence, { text, told: it }] of requests)
+      if (text.aborts !== undefined && now - it.arrived > text.aborts) end(sequence);
+  }
+  return { told, log, starts, blockManager, now };
+}
+
+const limits: SchedulerLimits = { sequences: 8, prefillChunk: 32, alone: false };
+const device = (rows: number): number => 10 + rows;
+
+/** Texts of all kinds: shared prefixes, priorities, groups, aborts, drafts. */
+function randomTexts(random: () => number, count: number, longest: number): Text[] {
+  const below = (most: number): number => Math.floor(random() * most);
+  return Array.from({ length: count }, () => {
+    const length = 1 + below(longest / 2);
+    const prefix = below(3);
+    return {
+      arrives: below(2000),
+      prompt: Array.from({ length }, (_, i) => (random() < 0.97 ? prefix * 100 + i : 5000 + below(9))),
+      count: 1 + below(longest / 2),
+      priority: below(3) - 1,
+      reuse: random() < 0.7,
+      group: random() < 0.3 ? `group ${below(2)}` : undefined,
+      aborts: random() < 0.15 ? below(1500) : undefined,
+      drafts: random() < 0.2 ? 1 + below(3) : 0,
+    };
+  });
+}
+
+const need = (holds: boolean, what: string): void => {
+  if (!holds) throw new Error(what);
+};
+
+/** Every block is held, cached or free, and every row has its place. */
+function needAccounts({ batch, sequences }: Schedule, blockManager: BlockManager): void {
+  const held = new Set<number>();
+  for (const { kv } of blockManager.holders) for (const block of kv.blockTable) held.add(block);
+  need(held.size + blockManager.freeBlocks === blockManager.blocks, 'a block is lost, or held twice');
+  need(new Set(sequences).size === sequences.length, 'a sequence is in the batch twice');
+  for (const [i, { start, tokens, blocks, outputs }] of batch.entries()) {
+    const { kv, tokens: all, outputs: wanted } = sequences[i]!;
+    need(start + tokens.length === kv.length, 'rows that are not the last of their sequence');
+    need(tokens.every((token, t) => token === all[start + t]), 'other tokens');
+    need(blocks.length * blockSize >= kv.length, 'rows without a block');
+    need(outputs === (kv.length === all.length ? wanted : 0), 'other outputs');
+  }
+}
+
+describe('random arrivals, aborts, priorities and shortages', () => {
+  test.each([
+    ['mixed steps', limits],
+    ['steps of one kind', { ...limits, alone: true }],
+    ['a promise of 30 ms', { ...limits, itlTarget: 30 }],
+    ['a first token within 100 ms', { ...limits, ttftTarget: 100 }],
+  ])('%s: every request ends, budgets hold, no block leaks', (_, some) => {
+    for (let seed = 1; seed <= 15; seed++) {
+      const random = randomFrom(seed);
+      const blocks = 12 + Math.floor(random() * 40);
+      const texts = randomTexts(random, 60, blocks * blockSize - 8);
+      const world = {
+        ...{ texts, blocks, limits: some, time: device },
+        check: (step: Schedule, blockManager: BlockManager) => {
+          needAccounts(step, blockManager);
+          const prompts = step.batch.filter(({ tokens, outputs }) => tokens.length > outputs);
+          const rows = rowsOf(prompts);
+          need(rows <= some.prefillChunk, 'more prompt tokens than a step has');
+          need(!some.alone || rows === 0 || step.batch.length === 1, 'a prompt beside others');
+          need(step.batch.length <= some.sequences, 'more sequences than a step has');
+          need(rowsOf(step.batch) <= some.sequences + 3 + some.prefillChunk, 'more rows than a step has');
+        },
+      };
+      const { told, blockManager, log } = simulate(world);
+      expect(told).toHaveLength(60);
+      for (const [i, { ended, tokens }] of told.entries()) {
+        const text = [...texts].sort((a, b) => a.arrives - b.arrives)[i]!;
+        if (text.aborts === undefined) {
+          expect(ended).toBeDefined();
+          expect(tokens.length).toBeGreaterThanOrEqual(text.count);
         }
       }
-      chains.push(Math.max(...found.map(({ length }) => length)));
-      return found.map((row) => Int32Array.from(row));
-    }) satisfies ForwardSteps['chain'],
-  };
-  return device;
-}
-
-type Device = ReturnType<typeof fakeSteps>;
-
-const shape = { layers: 1, kvHeads: 1, headDim: 8, dtype: 'f32', context: 64 } as const;
-const contiguousCache = () => contiguousKvCache(backend, { ...shape, sequences: 64 });
-
-/** A scheduler over a fake device. `milliseconds`: time of a step, by the scheduler's clock. */
-function scheduling(device: Device, milliseconds?: number, cache = contiguousCache()) {
-  const blockManager = new BlockManager(cache);
-  let time = 0;
-  const now = () => {
-    time += milliseconds!;
-    return time;
-  };
-  const scheduler = new Scheduler({
-    steps: device,
-    blockManager,
-    sequences: mostRows,
-    prefillChunk: 64,
-    alone: false,
-    plansInFlight: 1,
-    maxQueue: 100,
-    onNotice: undefined,
-    ...(milliseconds !== undefined && { now }),
-  });
-  const lease = () => {
-    const made = blockManager.lease({ reuse: false });
-    blockManager.begin(made);
-    return made;
-  };
-  /** Requests the tokens after `token`. */
-  const askFor = (token: number, options: Partial<TokensRequest> = {}) =>
-    scheduler.tokens({
-      lease: options.lease ?? lease(),
-      ids: [token],
-      choice: greedy,
-      most: 1,
-      stops: new Int32Array(0),
-      signal: undefined,
-      ...options,
-    });
-  const ask = async (token: number, options: Partial<TokensRequest> = {}) =>
-    (await askFor(token, options))[0];
-  return { scheduler, blockManager, lease, askFor, ask };
-}
-
-describe('where blocks are short', () => {
-  /** `blocks` blocks of 4 tokens. Later leases yield to earlier ones. */
-  const short = (blocks: number) => {
-    const cache = KvCache.allocate(backend, { ...shape, context: 8 * blocks }, blocks, 4);
-    const { scheduler, blockManager } = scheduling(fakeSteps(), undefined, cache);
-    const lease = () => blockManager.lease({ reuse: false });
-    const ask = (held: Lease, count: number) =>
-      scheduler.tokens({
-        lease: held,
-        ids: Array.from({ length: count }, (_, i) => i),
-        choice: greedy,
-        most: 1,
-        stops: new Int32Array(0),
-        signal: undefined,
-      });
-    const end = (held: Lease) => {
-      blockManager.release(held);
-      scheduler.wake();
-    };
-    return { ask, end, lease };
-  };
-
-  test('a call that has blocks goes on with several tokens, though an earlier one waits for blocks', async () => {
-    const { ask, end, lease } = short(4);
-    const [first, second] = [lease(), lease()];
-    await ask(second, 7);
-    const waiting = ask(first, 11); // 3 blocks, and one that `second` may need: 2 are free
-    expect(await ask(second, 2)).toEqual([1]);
-    end(second);
-    expect(await waiting).toEqual([10]);
+      expect(blockManager.freeBlocks).toBe(blocks);
+      expect(blockManager.holders.size).toBe(0);
+      expect(simulate(world).log).toEqual(log); // a pure function
+    }
   });
 
-  test('a call gives up its blocks: one that waited begins in the same step', async () => {
-    const { ask, end, lease } = short(5);
-    const [first, second, third] = [lease(), lease(), lease()];
-    await ask(second, 7);
-    await ask(third, 7);
-    const waiting = ask(first, 3); // 1 block, and 2 that the others may need: 1 is free
-    const later = ask(third, 6); // 2 blocks
-    expect(await waiting).toEqual([2]);
-    end(first);
-    end(second);
-    expect(await later).toEqual([5]);
-  });
-});
-
-test('more rows than a step takes: equal turns', async () => {
-  const device = fakeSteps();
-  const { ask, lease } = scheduling(device);
-  const callers = Array.from({ length: 2 * mostRows + 5 }, () => lease());
-  const taken = callers.map(() => 0);
-  const spread: number[] = [];
-  await Promise.all(
-    callers.map(async (held, caller) => {
-      while (taken[caller]! < 10) {
-        expect(await ask(caller, { lease: held })).toBe(caller);
-        taken[caller]!++;
-        spread.push(Math.max(...taken) - Math.min(...taken));
+  test('first come, first started within a priority', () => {
+    for (let seed = 1; seed <= 50; seed++) {
+      const random = randomFrom(seed);
+      const texts = randomTexts(random, 40, 80).map((text) => ({
+        ...text,
+        ...{ reuse: false, group: undefined, drafts: 0 },
+      }));
+      const { starts } = simulate({ texts, blocks: 30, limits, time: device });
+      for (const priority of [-1, 0, 1]) {
+        const orders = starts.filter((each) => each.priority === priority).map(({ order }) => order);
+        expect(orders).toEqual([...orders].sort((a, b) => a - b));
       }
-    }),
-  );
-  expect(Math.max(...spread)).toBe(1);
-  expect(Math.max(...device.steps.map((rows) => rows.length))).toBe(mostRows);
+    }
+  });
+
+  test('nobody starves: a low priority starts within 10 s and the running texts, whatever comes', () => {
+    const flood = Array.from({ length: 3000 }, (_, i) => ({
+      ...{ arrives: 10 * i, prompt: Array(8).fill(i), count: 4, priority: 1, reuse: false },
+    }));
+    const low: Text = { arrives: 5, prompt: Array(20).fill(7), count: 4, priority: -1, reuse: false };
+    const { told } = simulate({ texts: [low, ...flood], blocks: 12, limits, time: device });
+    const it = told.find(({ arrived }) => arrived >= 5)!;
+    const waited = Math.max(...told.map(({ arrived, started }) => started! - arrived));
+    expect(it.ended).toBeDefined();
+    expect(waited).toBeGreaterThan(10_000); // the flood is more than the device computes
+  });
 });
 
-test('all requests of one event-loop turn share a step', async () => {
-  const device = fakeSteps();
-  const { ask } = scheduling(device);
-  const later = async (token: number, delays: number) => {
-    for (let i = 0; i < delays; i++) await undefined;
-    return ask(token);
-  };
-  await Promise.all([later(1, 0), later(2, 7), later(3, 100)]);
-  expect(device.steps).toEqual([[1, 2, 3]]);
-});
-
-test('drafts are rows of a shared step, up to its most rows', async () => {
-  const device = fakeSteps();
-  const { scheduler, askFor, lease } = scheduling(device);
-  const drafting = lease();
-  const found = await Promise.all([
-    askFor(7),
-    askFor(1, { lease: drafting, ids: [1, 1, 1, 5, 1], drafts: 4 }),
-    askFor(8, { ids: [8, ...Array(10).fill(8)], drafts: 10 }), // 17 rows with the others: a step has 16
-    askFor(9),
+describe('the promise to those who decode', () => {
+  const wide: SchedulerLimits = { sequences: 64, prefillChunk: 512, alone: false };
+  /** Points [rows, milliseconds], with lines between them. */
+  const linear =
+    (points: readonly (readonly [number, number])[]) =>
+    (rows: number): number => {
+      const i = points.findIndex(([at]) => at >= rows);
+      if (i <= 0) return points.at(i)![1];
+      const [[x, y], [x2, y2]] = [points[i - 1]!, points[i]!];
+      return y + ((rows - x) * (y2 - y)) / (x2 - x);
+    };
+  /** Qwen3-0.6B in Q4_K_M with AMX, two threads, as measured. */
+  const amx = linear([
+    [1, 13],
+    [4, 17],
+    [8, 21],
+    [16, 34],
+    [64, 53],
+    [512, 275],
+    [1024, 550],
   ]);
-  expect(device.steps).toEqual([[7, 1, 1, 1, 5, 1, 9], Array(11).fill(8)]);
-  expect(found).toEqual([[7], [1, 1, 1], Array(11).fill(8), [9]]);
-  expect(drafting.tokens).toEqual([1, 1, 1]); // without the wrong draft and those after it
-  expect(drafting.sequence.length).toBe(3);
-  expect(scheduler.chosenTokens).toBe(16);
-});
+  /** The same with AVX2. */
+  const avx2 = linear([
+    [1, 27],
+    [8, 60],
+    [16, 95],
+    [64, 200],
+    [512, 1400],
+    [1024, 2800],
+  ]);
+  const texts = (requests: number, prompt: number, apart = 0): Text[] =>
+    Array.from({ length: requests }, (_, r) => ({
+      ...{ arrives: r * apart, count: 64, reuse: false },
+      prompt: Array.from({ length: prompt }, (_each, i) => r * 1000 + i),
+    }));
+  const blocks = 4096;
 
-test('more drafts than a step has rows: a step of its own', async () => {
-  const device = fakeSteps();
-  const { askFor } = scheduling(device);
-  const ids = Array(mostRows + 9).fill(3);
-  expect(await Promise.all([askFor(2), askFor(3, { ids, drafts: mostRows + 8 })])).toEqual([[2], ids]);
-  expect(device.steps).toEqual([[2], ids]);
-});
+  /** Tokens per second of requests that come `apart` ms after each other. */
+  const speed = (time: World['time'], requests: number, prompt: number, apart: number): number => {
+    const warm = texts(requests, prompt).map((text) => ({ ...text, count: 8 }));
+    const later = texts(requests, prompt, apart).map((text) => ({ ...text, arrives: text.arrives + 100_000 }));
+    const { now } = simulate({ texts: [...warm, ...later], blocks, limits: wide, time });
+    return (1000 * 64 * requests) / (now - 100_000);
+  };
 
-test('a request during a step is in the next step', async () => {
-  const device = fakeSteps();
-  const { ask } = scheduling(device);
-  const first = ask(1);
-  await new Promise((resolve) => process.nextTick(resolve));
-  const others = [2, 3].map((token) => ask(token));
-  await Promise.all([first, ...others]);
-  expect(device.steps).toEqual([[1], [2, 3]]);
-});
-
-describe('prompts beside decoding', () => {
-  const promptOf = (length: number, first = 100) => Array.from({ length }, (_, i) => first + i);
-
-  /** A scheduler that knows the time of a step with one row, and a lease that decodes. */
-  async function decoding(milliseconds: number) {
-    const device = fakeSteps();
-    const it = scheduling(device, milliseconds);
-    const held = it.lease();
-    await it.ask(1, { lease: held });
-    device.steps.length = 0;
-    return { ...it, device, held };
-  }
-
-  test('a long prompt is cut: every step has the row that decodes', async () => {
-    const { device, ask, lease, held } = await decoding(10);
-    const prompt = ask(0, { lease: lease(), ids: promptOf(60) });
-    let tokens = 0;
-    const end = prompt.then(() => {
-      tokens = device.steps.length;
-    });
-    for (let i = 0; i < 12; i++) await ask(7, { lease: held });
-    await end;
-    const mixed = device.steps.filter((rows) => rows.length > 1);
-    expect(tokens).toBeLessThan(10);
-    expect(mixed.length).toBeGreaterThan(6);
-    expect(mixed.every((rows) => rows[0] === 7)).toBe(true);
-    expect(mixed.flatMap((rows) => rows.slice(1))).toEqual(promptOf(60));
+  test.each([
+    [1, 64, 33, 2],
+    [4, 64, 70, 2.5],
+    [16, 64, 131, 2.5],
+    [32, 64, 152, 2.5],
+  ])('AMX: %d requests of %d + 64 beside %d tokens/s of llama.cpp', (requests, prompt, peer, times) => {
+    for (const apart of [0, 3, 20]) {
+      const most = apart * requests > 300 ? 0.85 : 1; // the last ones are late
+      expect(speed(amx, requests, prompt, apart)).toBeGreaterThanOrEqual(most * times * peer);
+    }
   });
 
-  test('prompts of several calls share a step', async () => {
-    const device = fakeSteps();
-    const { ask, lease } = scheduling(device);
-    const prompts = [promptOf(5), promptOf(7, 200), promptOf(3, 300)];
-    const found = await Promise.all(prompts.map((ids) => ask(0, { lease: lease(), ids })));
-    expect(found).toEqual([104, 206, 302]);
-    expect(device.steps).toEqual([prompts.flat()]);
+  /** The longest gap between tokens of a text beside a prompt of 4096 tokens, after the first ten of them. */
+  const gapBeside = (time: World['time'], some: SchedulerLimits): number => {
+    const talking: Text = { arrives: 0, prompt: [1, 2, 3], count: 800, reuse: false };
+    const prompt = Array.from({ length: 4096 }, (_, i) => i);
+    const world = { texts: [talking, { arrives: 500, prompt, count: 1, reuse: false }], blocks, limits: some, time };
+    const { tokens } = simulate(world).told[0]!;
+    const gaps = tokens.slice(1).map((at, i) => at - tokens[i]!);
+    return gaps.sort((a, b) => a - b)[Math.ceil(0.99 * gaps.length) - 1]!;
+  };
+
+  test('beside a long prompt: max(2 quiet steps, 50 ms), or the target', () => {
+    expect(gapBeside(amx, wide)).toBeLessThanOrEqual(50);
+    expect(gapBeside(amx, wide)).toBeGreaterThan(35); // pieces as large as the promise allows
+    expect(gapBeside(avx2, wide)).toBeLessThanOrEqual(65); // 8 tokens are the fewest
+    expect(gapBeside(amx, { ...wide, itlTarget: 100 })).toBeGreaterThan(80);
+    expect(gapBeside(amx, { ...wide, itlTarget: 100 })).toBeLessThanOrEqual(100);
+    expect(gapBeside(amx, { ...wide, itlTarget: 25 })).toBeLessThanOrEqual(25);
   });
 
-  test('an aborted prompt keeps its computed tokens; the others go on', async () => {
-    const { device, ask, lease, held } = await decoding(10);
-    const abort = new AbortController();
-    device.duringStep = (step) => step === 2 && abort.abort();
-    const long = lease();
-    const prompt = ask(0, { lease: long, ids: promptOf(60), signal: abort.signal });
-    prompt.catch(() => {});
-    for (let i = 0; i < 5; i++) expect(await ask(i, { lease: held })).toBe(i);
-    await expect(prompt).rejects.toMatchObject({ code: 'ABORTED' });
-    expect(long.tokens.length).toBe(device.steps.slice(0, 2).flat().length - 2);
-    expect(long.sequence.length).toBe(long.tokens.length);
-  });
-});
-
-describe('chains', () => {
-  const most = 2 * longestChain;
-
-  /** A scheduler that has timed steps of `rows` rows at `milliseconds` each. */
-  async function timed(rows: number, milliseconds = 0) {
-    const device = fakeSteps(true);
-    const it = scheduling(device, milliseconds);
-    await Promise.all(Array.from({ length: rows }, (_, i) => it.askFor(100 * i, { most })));
-    expect(device.steps).toHaveLength(1); // unknown cost: one step
-    device.steps.length = 0;
-    return { ...it, device };
-  }
-
-  test('hold all concurrent rows, and last as long as the longest request', async () => {
-    const { device, askFor, lease } = await timed(3);
-    const leases = [lease(), lease(), lease()];
-    const found = await Promise.all(
-      leases.map((held, i) => askFor(100 * i, { lease: held, most: most - i })),
-    );
-    expect(device.chains).toEqual([longestChain]);
-    expect(found.map((tokens) => tokens.length)).toEqual([longestChain, longestChain, longestChain]);
-    expect(found[2]!.slice(0, 3)).toEqual([201, 202, 203]);
-    expect(leases.map(({ tokens }) => tokens)).toEqual(
-      found.map((tokens, i) => [100 * i, ...tokens.slice(0, -1)]),
-    );
-    expect(leases.map(({ sequence }) => sequence.length)).toEqual([longestChain, longestChain, longestChain]);
-    await Promise.all([5, 9, 7].map((some) => askFor(0, { most: some })));
-    expect(device.chains).toEqual([longestChain, 5]);
-  });
-
-  test('no longer than JavaScript may sleep, by the last step’s time', async () => {
-    const { device, askFor } = await timed(2, 20);
-    await Promise.all([askFor(0, { most }), askFor(0, { most })]);
-    expect(device.chains).toEqual([3]); // 60 of 64 ms
-  });
-
-  test('end after the current step for another sequence’s request', async () => {
-    const { device, askFor, ask } = await timed(2);
-    let newcomer: Promise<unknown> | undefined;
-    device.duringStep = (step) => {
-      if (step === 3) newcomer ??= ask(7);
+  test('a target for first tokens makes the pieces larger, but not beyond a promise by itlTarget', () => {
+    const first = (some: SchedulerLimits): number => {
+      const talking: Text = { arrives: 0, prompt: [1, 2, 3], count: 800, reuse: false };
+      const prompt = Array.from({ length: 2048 }, (_, i) => i);
+      const { told } = simulate({
+        texts: [talking, { arrives: 500, prompt, count: 1, reuse: false }],
+        ...{ blocks, limits: some, time: amx },
+      });
+      return told[1]!.tokens[0]! - told[1]!.arrived;
     };
-    const found = await Promise.all([askFor(0, { most }), askFor(100, { most })]);
-    expect(device.chains).toEqual([3]);
-    expect(found.map((tokens) => tokens.length)).toEqual([3, 3]);
-    await newcomer;
-    expect(device.steps).toEqual([[7]]);
-  });
-
-  test('end after the current step for other work of the device; no chain starts before it is done', async () => {
-    const { device, scheduler, askFor } = await timed(2);
-    let end = (): void => {};
-    const blocked = new Promise<void>((resolve) => {
-      end = resolve;
-    });
-    let work: Promise<void> | undefined;
-    device.duringStep = (step) => {
-      if (step === 4) work ??= scheduler.beside(() => blocked);
-    };
-    const both = () => Promise.all([askFor(0, { most }), askFor(100, { most })]);
-    expect((await both())[0]).toHaveLength(4);
-    expect((await both())[0]).toHaveLength(1);
-    end();
-    await work;
-    expect((await both())[0]).toHaveLength(longestChain);
-  });
-
-  test('end after the current step at an abort; the others go on', async () => {
-    const { device, askFor, lease } = await timed(2);
-    const abort = new AbortController();
-    device.duringStep = (step) => {
-      if (step === 2) abort.abort();
-    };
-    const [aborted, other] = [lease(), lease()];
-    const [one, two] = await Promise.allSettled([
-      askFor(0, { lease: aborted, most, signal: abort.signal }),
-      askFor(100, { lease: other, most }),
-    ]);
-    expect(one).toMatchObject({ reason: { code: 'ABORTED' } });
-    expect(two).toEqual({ status: 'fulfilled', value: [101, 102] });
-    expect([aborted.tokens.length, other.tokens.length]).toEqual([0, 2]);
-    expect(device.chains).toEqual([2]);
-  });
-
-  test('a failed chain leaves all leases unchanged', async () => {
-    const { device, askFor, lease } = await timed(2);
-    device.duringStep = () => {
-      throw new Error('the device is gone');
-    };
-    const leases = [lease(), lease()];
-    const results = await Promise.allSettled(leases.map((held) => askFor(0, { lease: held, most })));
-    for (const result of results) expect(result).toMatchObject({ reason: { message: 'the device is gone' } });
-    expect(leases.map(({ tokens, sequence }) => [tokens.length, sequence.length])).toEqual([
-      [0, 0],
-      [0, 0],
-    ]);
-  });
-
-  test('no chains if JavaScript samples for a row of the step', async () => {
-    const { device, askFor } = await timed(2);
-    const choice = { ...tokenChoice({ temperature: 1, presencePenalty: 1 }, 8), take: () => 3 };
-    await Promise.all([askFor(1, { most, choice }), askFor(2, { most })]);
-    expect(device.chains).toEqual([]);
-    expect(device.steps).toEqual([[1, 2]]);
+    const usual = first(wide);
+    const quick = first({ ...wide, ttftTarget: 1500 });
+    expect(usual).toBeGreaterThan(1500);
+    expect(quick).toBeLessThanOrEqual(1500);
+    expect(first({ ...wide, ttftTarget: 1500, itlTarget: 25 })).toBeGreaterThan(usual);
   });
 });
-
-describe('masks that take long', () => {
-  test('their request is in no step meanwhile; it joins one when they are there', async () => {
-    const device = fakeSteps();
-    const { ask } = scheduling(device);
-    const { promise, resolve } = deferred<Int32Array | undefined>();
-    const late = ask(7, { choice: { ...greedy, masks: () => promise } });
-    expect(await ask(1)).toBe(1);
-    expect(device.steps).toEqual([[1]]);
-    resolve(undefined);
-    expect(await late).toBe(7);
-    expect(device.steps).toEqual([[1], [7]]);
-  });
-
-  test('a failure, and an abort, is of their request alone; its lease is as before', async () => {
-    const device = fakeSteps();
-    const { ask, lease } = scheduling(device);
-    const { promise, reject } = deferred<Int32Array | undefined>();
-    const abort = new AbortController();
-    const leases = [lease(), lease()] as const;
-    const masks = () => promise;
-    const failed = ask(7, { lease: leases[0], choice: { ...greedy, masks } });
-    const aborted = ask(8, { lease: leases[1], choice: { ...greedy, masks }, signal: abort.signal });
-    abort.abort();
-    reject(new Error('too many states'));
-    await expect(failed).rejects.toThrow('too many states');
-    await expect(aborted).rejects.toMatchObject({ code: 'ABORTED' });
-    expect(await ask(1)).toBe(1);
-    expect(device.steps).toEqual([[1]]);
-    expect(leases.map(({ tokens }) => tokens)).toEqual([[], []]);
-  });
-});
-
-function deferred<T>() {
-  let resolve!: (value: T) => void;
-  let reject!: (error: Error) => void;
-  const promise = new Promise<T>((...ways) => {
-    [resolve, reject] = ways;
-  });
-  return { promise, resolve, reject };
-}

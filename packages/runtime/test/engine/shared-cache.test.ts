@@ -3,8 +3,8 @@ import { createBackend } from '@quern/backend-reference';
 import type { Backend } from '@quern/core';
 import { type LanguageModel, loadLanguageModel, openModelFile } from '@quern/models';
 import { Engine, type EngineOptions } from '../../src/engine/engine.js';
-import { ForwardSteps } from '../../src/engine/forward-steps.js';
-import type { Lease } from '../../src/engine/lease.js';
+import { Runner } from '../../src/engine/runner/runner.js';
+import type { Sequence } from '../../src/engine/sequence.js';
 import { greedy } from '../../src/engine/token-choice.js';
 import { tiny, tinyVocabulary as vocabulary, writeTinyModel } from '../tiny-model.js';
 import { countedRows } from './counted-rows.js';
@@ -40,16 +40,16 @@ const promptOf = (length: number, seed = 1): number[] =>
   Array.from({ length }, (_, i) => 1 + ((i * 7 + seed * 13 + i * i * seed) % (vocabulary - 1)));
 
 /** A whole call: the tokens after a prompt. */
-async function generate(engine: Engine, ids: readonly number[], count: number, lease = engine.lease()) {
-  const tokens = [await engine.prefill(lease, ids, greedy, {})];
-  while (tokens.length < count) tokens.push(...(await next(engine, lease, tokens)));
-  engine.release(lease);
-  return { tokens, cached: lease.cachedTokens };
+async function generate(engine: Engine, ids: readonly number[], count: number, sequence = engine.sequence()) {
+  const tokens = [await engine.prefill(sequence, ids, greedy, {})];
+  while (tokens.length < count) tokens.push(...(await next(engine, sequence, tokens)));
+  engine.release(sequence);
+  return { tokens, cached: sequence.cachedTokens };
 }
 
-const next = (engine: Engine, lease: Lease, tokens: readonly number[]) =>
+const next = (engine: Engine, sequence: Sequence, tokens: readonly number[]) =>
   engine.decode({
-    lease,
+    sequence,
     ids: tokens.slice(-1),
     choice: greedy,
     most: 1,
@@ -98,7 +98,7 @@ describe('equal beginnings', () => {
     const abort = new AbortController();
     const shared = promptOf(40);
     const onProgress = () => abort.abort();
-    const first = it.engine.lease();
+    const first = it.engine.sequence();
     const aborted = it.engine.prefill(first, shared, greedy, { signal: abort.signal, onProgress });
     const others = [1, 2].map((i) => generate(it.engine, [...shared, i], 1));
     await expect(aborted).rejects.toMatchObject({ code: 'ABORTED' });
@@ -157,16 +157,16 @@ describe('a cache smaller than its calls', () => {
 
   test('speculated rows of a preempted call', async () => {
     using it = engineOf(14);
-    const lease = it.engine.lease();
+    const sequence = it.engine.sequence();
     const ids = promptOf(6);
-    const tokens = [await it.engine.prefill(lease, ids, greedy, {})];
+    const tokens = [await it.engine.prefill(sequence, ids, greedy, {})];
     const others = calls.slice(2, 5).map((call) => generate(it.engine, call.ids, call.count));
     while (tokens.length < 20) {
       const rows = [tokens.at(-1)!, 1, 2]; // a preemption drops the drafts
       const more = { choice: greedy, most: 1, stops: new Int32Array(0), signal: undefined };
-      tokens.push(...(await it.engine.decode({ lease, ids: rows, drafts: 2, ...more })));
+      tokens.push(...(await it.engine.decode({ sequence, ids: rows, drafts: 2, ...more })));
     }
-    it.engine.release(lease);
+    it.engine.release(sequence);
     using fresh = engineOf(40);
     expect(tokens.slice(0, 20)).toEqual((await generate(fresh.engine, ids, 20)).tokens);
     expect((await Promise.all(others)).map(({ tokens: found }) => found)).toEqual(alone.slice(2, 5));
@@ -180,7 +180,7 @@ describe('a cache smaller than its calls', () => {
         it.engine,
         promptOf(20),
         12,
-        it.engine.lease({ priority, reuse: false }),
+        it.engine.sequence({ priority, reuse: false }),
       );
       order.push(name);
       return tokens;
@@ -195,9 +195,9 @@ describe('a cache smaller than its calls', () => {
 
   test('a released call leaves the queue', async () => {
     using it = engineOf(8);
-    const holder = it.engine.lease();
+    const holder = it.engine.sequence();
     await it.engine.prefill(holder, promptOf(28), greedy, {});
-    const waiting = it.engine.lease();
+    const waiting = it.engine.sequence();
     const never = it.engine.prefill(waiting, promptOf(20, 3), greedy, {});
     never.catch(() => {});
     await new Promise((resolve) => setTimeout(resolve, 5));
@@ -209,7 +209,7 @@ describe('a cache smaller than its calls', () => {
 
   test('more waiting calls than `maxQueue` are refused at once', async () => {
     using it = engineOf(8, { maxQueue: 1 });
-    const holder = it.engine.lease();
+    const holder = it.engine.sequence();
     await it.engine.prefill(holder, promptOf(28), greedy, {});
     const waiting = generate(it.engine, promptOf(20, 3), 1);
     await expect(generate(it.engine, promptOf(20, 4), 1)).rejects.toMatchObject({
@@ -231,9 +231,11 @@ describe('a cache smaller than its calls', () => {
 
 test('deterministic: steps of prompts have one prompt, and nothing is reused', async () => {
   using it = engineOf(60, { deterministic: true });
-  const { mixed } = ForwardSteps.prototype;
-  ForwardSteps.prototype.mixed = () => {
-    throw new Error('a mixed step');
+  const { run } = Runner.prototype;
+  Runner.prototype.run = function (batch, take, options) {
+    const isMixed = batch.length > 1 && batch.some(({ tokens, outputs }) => tokens.length > outputs);
+    if (isMixed) throw new Error('a mixed step');
+    return run.call(this, batch, take as never, options) as never;
   };
   try {
     const prompts = [promptOf(20), promptOf(20), promptOf(9, 2)];
@@ -241,6 +243,6 @@ test('deterministic: steps of prompts have one prompt, and nothing is reused', a
     expect(found.map(({ cached }) => cached)).toEqual([0, 0, 0]);
     expect(found[0]!.tokens).toEqual(found[1]!.tokens);
   } finally {
-    ForwardSteps.prototype.mixed = mixed;
+    Runner.prototype.run = run;
   }
 });

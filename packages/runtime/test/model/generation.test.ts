@@ -1,7 +1,7 @@
 import { createBackend } from '@quern/backend-reference';
 import type { Backend } from '@quern/core';
 import fc from 'fast-check';
-import { ForwardSteps } from '../../src/engine/forward-steps.js';
+import { Runner } from '../../src/engine/runner/runner.js';
 import { type GenerateOptions, loadModel, type Model } from '../../src/index.js';
 import { writeTinyModel } from '../tiny-model.js';
 
@@ -232,16 +232,16 @@ describe('how a generation ends', () => {
 
 /** Counts the chains of all models. */
 function countChains() {
-  const { chain } = ForwardSteps.prototype;
+  const { run } = Runner.prototype;
   const counter = {
     count: 0,
     [Symbol.dispose]() {
-      ForwardSteps.prototype.chain = chain;
+      Runner.prototype.run = run;
     },
   };
-  ForwardSteps.prototype.chain = function (...args) {
-    counter.count++;
-    return chain.apply(this, args);
+  Runner.prototype.run = function (batch, take, options) {
+    if (options.chain) counter.count++;
+    return run.call(this, batch, take as never, options) as never;
   };
   return counter;
 }

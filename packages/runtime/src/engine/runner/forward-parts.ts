@@ -1,26 +1,49 @@
 import {
   type AttentionBatch,
+  type BatchArrays,
   batchInputs,
   type ChainRule,
   type InputOf,
+  type KvCache,
   type RecordedPart,
   type StepPart,
   type Tensor,
 } from '@quern/core';
-import type { AdapterStacks, ModelPart } from '@quern/models';
-import type { ForwardArrays } from './forward-arrays.js';
-import type { ForwardStepsOptions } from './forward-options.js';
-import type { Head } from './heads.js';
-import { longestChain } from './longest-chain.js';
-import { recordHead } from './step-output.js';
-import type { LogitsOf } from './step-rows.js';
+import type { AdapterStacks, LanguageModel, ModelPart } from '@quern/models';
+import { longestChain } from '../batch.js';
+import type { Head } from '../heads.js';
+import type { SampleArrays } from '../sampled-head.js';
+import { recordHead } from '../step-output.js';
+import type { AdapterArrays } from './adapter-arrays.js';
+
+export interface RunnerOptions {
+  readonly model: LanguageModel;
+  readonly cache: KvCache;
+  /** Capture steps where the backend can; otherwise every step is recorded. */
+  readonly capture: boolean;
+  /** Most prompt tokens in one step. */
+  readonly prefillChunk: number;
+}
+
+/** Inputs of a forward pass: T rows of S sequences. */
+export type ForwardArrays = SampleArrays &
+  AdapterArrays & {
+    /** ids are [T]. */
+    readonly [Name in keyof BatchArrays | 'ids']: Int32Array;
+  } & {
+    /** [T, D]: input of every part but the first, from the part before. Empty for a model of one part. */
+    readonly hidden: Float32Array;
+  };
+
+/** Rows with logits: none, the rows of each sequence with outputs, or all. */
+export type LogitsOf = 'none' | 'outputs' | 'all';
 
 /**
  * The forward pass, part by part, up to `head` over the logits of `lastRows`; of 'all': `lastRows` is every row, in every run of
  * the step. `stacks`: of a step with adapters.
  */
 export function forwardParts(
-  { model, cache, capture }: ForwardStepsOptions,
+  { model, cache, capture }: RunnerOptions,
   arrays: ForwardArrays,
   head: Head,
   of: LogitsOf,

@@ -1,5 +1,5 @@
 import type { RepeatedStep, StepArrays } from '@quern/core';
-import type { StepRows } from './step-rows.js';
+import type { Batch } from '../batch.js';
 
 /** Adapters of the rows of a step: [T, k], k the most of any row, up to a power of two. */
 export type AdapterArrays = {
@@ -10,7 +10,7 @@ export type AdapterArrays = {
 };
 
 /** Number of adapters per row of a step; 0: no row has one. */
-export function adaptersPerRow(batch: readonly Pick<StepRows, 'adapters'>[]): number {
+export function adaptersPerRow(batch: Batch): number {
   let most = 0;
   for (const { adapters } of batch) if (adapters && adapters.length > most) most = adapters.length;
   return most === 0 ? 0 : 2 ** Math.ceil(Math.log2(most));
@@ -24,7 +24,7 @@ export const adapterArrays = (T: number, k: number): AdapterArrays => ({
 /** Writes the adapters of a batch; rows after it have none. */
 export function writeRowAdapters<Arrays extends StepArrays & AdapterArrays & { readonly ids: Int32Array }>(
   step: RepeatedStep<Arrays>,
-  batch: readonly Pick<StepRows, 'tokens' | 'adapters'>[],
+  batch: Batch,
 ): void {
   const { places, scales, ids } = step.arrays;
   const k = places.length / ids.length;

@@ -1,6 +1,7 @@
 import { StepCache } from '@quern/core';
-import { batchRows } from './batch-rows.js';
-import type { ForwardArrays } from './forward-arrays.js';
+import type { AdapterStacks } from '@quern/models';
+import { batchRows } from '../batch-rows.js';
+import type { ForwardArrays } from './forward-parts.js';
 
 /** Most captured steps of decoding and drafts, and most rows of these steps together: of four of the largest, and of small ones. */
 const decodingLimits = (prefillChunk: number) => ({ steps: 40, rows: 4 * batchRows(prefillChunk) + 8 });
@@ -33,5 +34,40 @@ export class StepSet {
     this.decoding.dispose();
     this.prompts.dispose();
     this.mixed.dispose();
+  }
+}
+
+/** The stacks of all adapters, and the steps that were captured with them. Freed when they are replaced and unused. */
+export class AdaptedSteps {
+  readonly captured: StepSet;
+  private users = 0;
+  private retired = false;
+
+  constructor(
+    readonly adapters: AdapterStacks,
+    prefillChunk: number,
+  ) {
+    this.captured = new StepSet(prefillChunk);
+  }
+
+  async use<T>(act: () => Promise<T>): Promise<T> {
+    this.users++;
+    try {
+      return await act();
+    } finally {
+      if (--this.users === 0 && this.retired) this.free();
+    }
+  }
+
+  /** Other stacks take their place: frees them once no step uses them. */
+  retire(): void {
+    if (this.retired) return;
+    this.retired = true;
+    if (this.users === 0) this.free();
+  }
+
+  private free(): void {
+    this.captured.dispose();
+    this.adapters.dispose();
   }
 }

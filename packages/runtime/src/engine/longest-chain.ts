@@ -1,2 +1,0 @@
-/** Most tokens of one chain. */
-export const longestChain = 16;

@@ -1,0 +1,300 @@
+import { onAbort, yieldToEventLoop } from '@quern/core';
+import { RuntimeError } from '../error.js';
+import { type Batch, longestChain, rowsOf } from './batch.js';
+import { Queue, type QueueOptions } from './queue.js';
+import { aborted, headOf, onAbortOfAny, Request, type SharedHead, stopsOf, type TokensRequest } from './request.js';
+import type { Chain, Runner } from './runner/runner.js';
+import { type Schedule, Scheduler, type SchedulerLimits } from './scheduler.js';
+import type { Sequence } from './sequence.js';
+import type { RowOutput } from './step-output.js';
+import { StepTimes } from './step-times.js';
+
+export interface LoopOptions extends QueueOptions, SchedulerLimits {
+  readonly runner: Pick<Runner, 'run' | 'canDraw' | 'canChain'>;
+  /** Steps submitted at once. */
+  readonly plansInFlight: number;
+  /** Milliseconds. */
+  readonly now?: () => number;
+}
+
+/** Longest chain, in milliseconds: JavaScript sleeps meanwhile, and readers wait for text. */
+const wakeUpMilliseconds = 64;
+
+/**
+ * Schedules, runs and settles steps, as long as there are requests. A step takes whatever requests there are when it begins;
+ * a request joins the next step if it arrives during the running step or in the same turn of the event loop; a step waits for
+ * nobody.
+ *
+ * Chain: where all requests decode and the device chooses all tokens, several steps run without waking JavaScript, as
+ * many as fit in `wakeUpMilliseconds` at the speed of the last step. Other work for the device ends the chain after its
+ * current step.
+ */
+export class Loop {
+  /** Number of tokens chosen for all requests. */
+  chosenTokens = 0;
+  /** In order of arrival; at most one per sequence. */
+  private readonly requests = new Map<Sequence, Request>();
+  private running = false;
+  private disposed = false;
+  private readonly times = new StepTimes();
+  private readonly scheduler: Scheduler;
+  private readonly queue: Queue;
+  private readonly shared: SharedArrayBuffer;
+  /** [rows of the running chain]: see `Chain.limits`. */
+  private limits: Int32Array | undefined;
+  /** Number of other tasks on the device. */
+  private others = 0;
+  /** Steps of prompts under way, oldest first. */
+  private readonly inFlight: Promise<void>[] = [];
+  private readonly now: () => number;
+
+  constructor(private readonly options: LoopOptions) {
+    this.scheduler = new Scheduler(options.blockManager, this.times, options);
+    this.queue = new Queue(options, () => this.wake());
+    this.shared = new SharedArrayBuffer(4 * options.sequences);
+    this.now = options.now ?? (() => performance.now());
+  }
+
+  /** Requests whose sequences have blocks. */
+  get runningRequests(): number {
+    return this.requests.size - this.waiting.length;
+  }
+
+  /** Requests that wait for blocks. */
+  get waitingRequests(): number {
+    return this.waiting.length;
+  }
+
+  private get waiting(): readonly Request[] {
+    return [...this.requests.values()].filter(({ sequence }) => !sequence.started);
+  }
+
+  /**
+   * The n ≥ 1 tokens after the request's tokens; the sequence then holds all of them but the last. None for a request
+   * without `choice`. Rejects with ABORTED, BUSY, DISPOSED, BAD_GRAMMAR and errors of the step; the sequence is then as before.
+   * Masks are found before: a request whose masks take long is in no step meanwhile.
+   */
+  tokens(wanted: TokensRequest): Promise<readonly number[]> {
+    return new Promise((resolve, reject) => {
+      const { choice, ids, drafts = 0, signal } = wanted;
+      const masks = choice?.masks?.(ids.slice(ids.length - drafts), signal);
+      const join = (found: Int32Array | undefined) => {
+        if (this.disposed) reject(modelDisposed());
+        else this.join(new Request(wanted, resolve, reject, found, this.leave));
+      };
+      if (masks instanceof Promise) masks.then(join, (error) => reject(signal?.aborted ? aborted() : error));
+      else join(masks);
+    });
+  }
+
+  private join(request: Request): void {
+    const { sequence } = request;
+    sequence.since = performance.now();
+    this.requests.set(sequence, request);
+    const { capacity } = this.options.blockManager;
+    if (sequence.tokens.length > capacity) request.fail(tooLong(sequence, capacity));
+    if (this.running) this.endChain();
+    else this.wake();
+  }
+
+  private readonly leave = ({ sequence }: Request): void => {
+    this.requests.delete(sequence);
+  };
+
+  /** Starts steps again, after blocks became free. */
+  wake(): void {
+    if (this.running || this.requests.size === 0) return;
+    this.running = true;
+    process.nextTick(this.step);
+  }
+
+  /** Runs other work on the device. No chain starts or goes on until the work has ended. */
+  async beside<T>(work: () => Promise<T>): Promise<T> {
+    this.others++;
+    this.endChain();
+    try {
+      return await work();
+    } finally {
+      this.others--;
+    }
+  }
+
+  /** Rejects all requests that are in no step. */
+  dispose(): void {
+    this.disposed = true;
+    for (const request of this.requests.values())
+      if (request.sequence.steps === 0) request.fail(modelDisposed());
+  }
+
+  /** Runs in a tick, after all promise callbacks: callers that got a token have then requested the next one. */
+  private readonly step = async (): Promise<void> => {
+    this.dropEnded();
+    const schedule = this.scheduler.schedule([...this.requests.keys()], performance.now());
+    this.announce(schedule);
+    if (schedule.batch.length === 0) return this.pause(schedule);
+    const isPart = schedule.sequences.every(({ missing }) => missing > 0);
+    const computing = this.compute(schedule, isPart);
+    if (isPart && this.options.plansInFlight > 1) await this.goOn(computing);
+    else await this.finish(computing);
+    process.nextTick(this.step);
+  };
+
+  private dropEnded(): void {
+    for (const request of this.requests.values())
+      if (request.isOver && request.sequence.steps === 0) request.fail(aborted());
+  }
+
+  /** Tells the requests what a schedule means for them. */
+  private announce({ started, later, isFull }: Schedule): void {
+    for (const sequence of started) this.requests.get(sequence)?.started();
+    for (const sequence of later) {
+      const request = this.requests.get(sequence);
+      request?.watch(() => watchAbort(request));
+    }
+    if (isFull) this.queue.watch(this.waiting);
+  }
+
+  /** Waits for a step. Steps end in order: none is under way afterwards. */
+  private async finish(computing: Promise<void>): Promise<void> {
+    await computing;
+    this.inFlight.length = 0;
+  }
+
+  /** Lets the next step of prompts reach the device while this one runs. */
+  private async goOn(computing: Promise<void>): Promise<void> {
+    this.inFlight.push(computing);
+    if (this.inFlight.length === this.options.plansInFlight) await this.inFlight.shift();
+    else await yieldToEventLoop();
+  }
+
+  /** Nothing can be computed: the requests of steps under way may go on after them, others when blocks are free. */
+  private async pause({ started }: Schedule): Promise<void> {
+    const oldest = this.inFlight.shift();
+    if (oldest) await oldest;
+    else if (started.length === 0) {
+      this.running = false;
+      return;
+    }
+    process.nextTick(this.step);
+  }
+
+  private async compute(schedule: Schedule, isPart: boolean): Promise<void> {
+    const requests = schedule.sequences.map((sequence) => this.requests.get(sequence)!);
+    const begin = this.now();
+    try {
+      const steps = await this.run(schedule, requests, isPart);
+      if (this.inFlight.length === 0)
+        this.times.learn(rowsOf(schedule.batch), (this.now() - begin) / steps, schedule.depth);
+    } catch (error) {
+      for (const request of requests) request.fail(error);
+    } finally {
+      for (const request of requests) request.leaveStep();
+    }
+  }
+
+  /** Computes and settles a step, or a chain of steps. Returns their number. */
+  private async run(schedule: Schedule, requests: readonly Request[], isPart: boolean): Promise<number> {
+    const { runner, blockManager, plansInFlight } = this.options;
+    const { batch, sequences } = schedule;
+    const finished = requests.filter(({ sequence }) => sequence.missing === 0);
+    const mode = headOf(finished, runner.canDraw);
+    const rows = batch.map((each, i) => requests[i]!.withChoice(each));
+    const signal = requests.length === 1 ? requests[0]!.wanted.signal : undefined; // others go on
+    const count = this.chainLength(schedule, requests, mode);
+    if (count > 1) return this.chain(rows, requests, mode, count, signal);
+    const isShared = this.others > 0 || this.requests.size > 1;
+    const inOrder = sequences.some(({ steps }) => steps > 1) || (isPart && plansInFlight > 1); // captured steps overtake others
+    await runner.run(rows, (outputs) => this.settle(rows, requests, outputs), { mode, signal, inOrder, isShared });
+    if (!decodes(batch))
+      for (const sequence of sequences) if (sequence.started) blockManager.learn(sequence);
+    return 1;
+  }
+
+  private settle(batch: Batch, requests: readonly Request[], all: readonly RowOutput[]): void {
+    let r = 0;
+    for (const [i, { start, tokens, outputs }] of batch.entries()) {
+      const own = all.slice(r, r + outputs);
+      r += outputs;
+      const request = requests[i]!;
+      if (!request.ended) this.chosenTokens += request.settle(own, start + tokens.length);
+    }
+  }
+
+  /** Up to `count` steps; returns their number. */
+  private async chain(
+    batch: Batch,
+    requests: readonly Request[],
+    mode: SharedHead,
+    count: number,
+    signal: AbortSignal | undefined,
+  ): Promise<number> {
+    const limits = new Int32Array(this.shared, 0, batch.length).fill(count);
+    const end = requests.length > 1 ? onAbortOfAny(requests, this.endChain) : undefined;
+    const chain: Chain = { limits, stops: stopsOf(requests) };
+    this.limits = limits;
+    try {
+      const take = (outputs: readonly RowOutput[]): number => {
+        for (const [i, { best }] of outputs.entries())
+          this.chosenTokens += requests[i]!.settleChain(best, batch[i]!.start);
+        return Math.max(...outputs.map(({ best }) => best.length));
+      };
+      return await this.options.runner.run(batch, take, { mode, signal, chain });
+    } finally {
+      this.limits = undefined;
+      end?.();
+    }
+  }
+
+  private readonly endChain = (): void => {
+    const { limits } = this;
+    if (limits) for (let s = 0; s < limits.length; s++) Atomics.store(limits, s, 0);
+  };
+
+  /** Number of steps before JavaScript wakes up. The sequences have room for them. */
+  private chainLength(schedule: Schedule, requests: readonly Request[], mode: SharedHead): number {
+    const { batch, sequences, depth } = schedule;
+    const canChain = (mode === 'argmax' || mode === 'sampled') && this.options.runner.canChain;
+    if (!canChain || !isOneRowEach(batch) || this.isDeviceWanted(schedule)) return 1;
+    const time = this.times.of(batch.length, depth) ?? Number.POSITIVE_INFINITY;
+    let count = Math.min(longestChain, Math.floor(wakeUpMilliseconds / time));
+    for (const { wanted } of requests) count = Math.min(count, wanted.most);
+    return this.growAll(sequences, count - 1) ? Math.max(1, count) : 1;
+  }
+
+  /** Whether requests could use the device that are not in the step. Those that wait for blocks could not. */
+  private isDeviceWanted({ batch, isFull }: Schedule): boolean {
+    const waiting = isFull ? this.waiting.length : 0;
+    return this.others > 0 || this.requests.size - waiting > batch.length;
+  }
+
+  /** Makes room for `more` tokens of each; false, and no change, where blocks are short. */
+  private growAll(sequences: readonly Sequence[], more: number): boolean {
+    if (more <= 0) return true;
+    for (const [i, sequence] of sequences.entries()) {
+      if (this.options.blockManager.grow(sequence, more)) continue;
+      for (const { kv } of sequences.slice(0, i)) kv.truncate(kv.length - more);
+      return false;
+    }
+    return true;
+  }
+}
+
+/** Whether all rows have outputs. */
+const decodes = (batch: Batch): boolean => batch.every(({ tokens, outputs }) => tokens.length === outputs);
+
+const isOneRowEach = (batch: Batch): boolean =>
+  batch.every(({ tokens, outputs }) => tokens.length === 1 && outputs === 1);
+
+/** A prefix is awaited, and no step computes the request's tokens: an abort ends it at once. */
+const watchAbort = (request: Request): (() => void) => {
+  const { signal } = request.wanted;
+  return (signal && onAbort(signal, () => request.fail(aborted()))) ?? (() => {});
+};
+
+const tooLong = ({ tokens }: Sequence, capacity: number) =>
+  new RuntimeError(
+    'BAD_ARGUMENT',
+    `a sequence of ${tokens.length} tokens is longer than the cache allows: ${capacity} tokens`,
+  );
+
+const modelDisposed = () => new RuntimeError('DISPOSED', 'the model has been disposed');

@@ -1,0 +1,249 @@
+import { onAbort, type QuernError } from '@quern/core';
+import { RuntimeError } from '../error.js';
+import { noToken } from '../sampling/draws.js';
+import type { SequenceRows } from './batch.js';
+import { adjustedHead, type Head, mostRecent } from './heads.js';
+import { mostNoted } from './sampled-head.js';
+import type { Sequence } from './sequence.js';
+import type { RowOutput } from './step-output.js';
+import type { TokenChoice } from './token-choice.js';
+
+/** What a caller wants: the tokens after `ids`. */
+export interface TokensRequest {
+  readonly sequence: Sequence;
+  /** Tokens to compute. The sequence has none of them yet. */
+  readonly ids: readonly number[];
+  /**
+   * How many of `ids`, at the end, are drafts: checked in the same step, each against the choice after the token before
+   * it. Default 0.
+   */
+  readonly drafts?: number | undefined;
+  /** Chooses the tokens. Absent: only keys and values are computed, and the result is empty. */
+  readonly choice: TokenChoice | undefined;
+  /** Most tokens to return. */
+  readonly most: number;
+  /** End tokens. */
+  readonly stops: Int32Array;
+  readonly signal: AbortSignal | undefined;
+  /** Called once, when the sequence has its first blocks: its `cachedTokens` are known. */
+  readonly onBegin?: (() => void) | undefined;
+  /** Called after each chunk of `ids`, with the number of computed tokens. */
+  readonly onRows?: ((rows: number) => void) | undefined;
+}
+
+/** Modes of shared steps. */
+export type SharedHead = Exclude<Head, 'logits'>;
+
+/** A request under way: the promise of its tokens. */
+export class Request {
+  readonly sequence: Sequence;
+  ended = false;
+  private failure: { readonly error: unknown } | undefined;
+  private endWatch: (() => void) | undefined;
+  /** Tokens of the sequence before the request. */
+  private readonly before: number;
+
+  /** @param masks as `TokenChoice.masks`, for the step that chooses its token @param onEnd called once, when it has ended */
+  constructor(
+    readonly wanted: TokensRequest,
+    private readonly resolve: (tokens: readonly number[]) => void,
+    private readonly reject: (error: unknown) => void,
+    private readonly masks: Int32Array | undefined,
+    private readonly onEnd: (request: Request) => void,
+  ) {
+    const { sequence, ids, drafts = 0, choice } = wanted;
+    this.sequence = sequence;
+    this.before = sequence.tokens.length;
+    sequence.outputs = choice ? 1 + drafts : 0;
+    for (const id of ids) sequence.tokens.push(id);
+  }
+
+  get aborted(): boolean {
+    return this.wanted.signal?.aborted === true;
+  }
+
+  /** Whether nobody waits for its tokens any more. */
+  get isOver(): boolean {
+    return this.aborted || this.sequence.released;
+  }
+
+  /** Watches for its end while no step computes its tokens. `watch` returns a function that ends the watch. */
+  watch(watch: () => () => void): void {
+    if (!this.ended) this.endWatch ??= watch();
+  }
+
+  /** The sequence has its first blocks. A listener that throws ends its own request alone. */
+  started(): void {
+    const { sequence } = this;
+    this.unwatch();
+    if (sequence.startedAt === 0) {
+      sequence.startedAt = performance.now();
+      try {
+        this.wanted.onBegin?.();
+      } catch (error) {
+        this.fail(error);
+      }
+    }
+    if (sequence.missing === 0 && sequence.steps === 0) this.end([]); // nothing to compute
+  }
+
+  /** Its rows in a step, and how their tokens are chosen. */
+  withChoice(rows: SequenceRows): SequenceRows {
+    if (rows.outputs === 0) return rows;
+    const { draws, adjustment } = this.wanted.choice!;
+    return { ...rows, draws, adjustment, masks: this.masks };
+  }
+
+  /**
+   * Takes the outputs of its rows in a step, up to position `computed`. Returns the number of chosen tokens: with drafts,
+   * the sequence then holds the right ones.
+   */
+  settle(outputs: readonly RowOutput[], computed: number): number {
+    const { choice, onRows } = this.wanted;
+    const { sequence } = this;
+    const rows = computed - sequence.computed;
+    sequence.computed = computed;
+    return this.orFail(() => {
+      onRows?.(rows);
+      if (computed < sequence.tokens.length) return 0;
+      if (this.aborted) throw aborted();
+      const found = choice ? this.choose(choice, outputs) : [];
+      const drafts = sequence.outputs - 1;
+      if (drafts > 0) sequence.truncate(sequence.tokens.length - drafts + found.length - 1);
+      this.end(found);
+      return found.length;
+    });
+  }
+
+  /**
+   * Takes the tokens of a chain that began at position `start`. `noToken` at the first place is an error; at a later
+   * place it is dropped, and the next step reports it. Returns the number of tokens.
+   */
+  settleChain(found: Int32Array, start: number): number {
+    const { sequence } = this;
+    const choice = this.wanted.choice!;
+    return this.orFail(() => {
+      if (this.aborted) throw aborted();
+      const count = found.length > 1 && found.at(-1) === noToken ? found.length - 1 : found.length;
+      const tokens: number[] = [];
+      for (let i = 0; i < count; i++)
+        tokens.push(choice.take({ best: found.subarray(i, i + 1), logits: undefined }));
+      for (let i = 0; i < count - 1; i++) sequence.tokens.push(tokens[i]!);
+      sequence.kv.truncate(start + count);
+      sequence.computed = start + count;
+      this.end(tokens);
+      return count;
+    });
+  }
+
+  /**
+   * Rejects the request, after the steps under way that compute its tokens. Of its tokens the sequence keeps the
+   * computed ones.
+   */
+  fail(error: unknown): void {
+    if (this.ended) return;
+    this.close();
+    this.failure = { error };
+    if (this.sequence.steps === 0) this.giveUp();
+  }
+
+  /** A step that computed its tokens has ended. */
+  leaveStep(): void {
+    if (--this.sequence.steps === 0) this.giveUp();
+  }
+
+  /** The tokens of its outputs, up to the first that differs from the draft. */
+  private choose(choice: TokenChoice, outputs: readonly RowOutput[]): number[] {
+    const { tokens, outputs: count } = this.sequence;
+    const first = tokens.length - count + 1;
+    const found: number[] = [];
+    for (const [i, row] of outputs.entries()) {
+      const token = choice.take(row);
+      found.push(token);
+      if (token !== tokens[first + i]) break;
+    }
+    return found;
+  }
+
+  /** The number that `settle` gives; where it throws, the request fails, and the sequence is as before. */
+  private orFail(settle: () => number): number {
+    try {
+      return settle();
+    } catch (error) {
+      this.sequence.computed = this.before;
+      this.fail(error);
+      return 0;
+    }
+  }
+
+  private giveUp(): void {
+    if (!this.failure) return;
+    const { sequence } = this;
+    sequence.truncate(Math.max(this.before, sequence.computed));
+    this.reject(this.failure.error);
+  }
+
+  private end(tokens: readonly number[]): void {
+    if (this.ended) return;
+    this.close();
+    this.resolve(tokens);
+  }
+
+  private close(): void {
+    this.ended = true;
+    this.unwatch();
+    this.onEnd(this);
+  }
+
+  private unwatch(): void {
+    this.endWatch?.();
+    this.endWatch = undefined;
+  }
+}
+
+/** The mode with the least output that gives each of these requests its token. */
+export function headOf(requests: readonly Request[], canDraw: boolean): SharedHead {
+  const choices = requests.flatMap(({ wanted }) => wanted.choice ?? []);
+  if (choices.length === 0) return 'none';
+  const isPlain = ({ head, masks, notedTokens }: TokenChoice) =>
+    head === 'argmax' && !masks && notedTokens === undefined;
+  if (choices.every(isPlain)) return 'argmax';
+  const isDrawn = (choice: TokenChoice) => choice.head === 'argmax' || choice.draws !== undefined;
+  const recent = Math.max(...requests.map(recentOf));
+  const noted = Math.max(...choices.map(({ notedTokens }) => notedTokens ?? -1));
+  const fits = recent <= mostRecent && noted <= mostNoted;
+  if (!(canDraw && choices.every(isDrawn) && fits)) return 'ranked';
+  const head = drawnHead(choices, recent);
+  return noted < 0 ? head : `${head} noted`;
+}
+
+/** Most earlier tokens that penalties of any of its rows count. */
+const recentOf = ({ wanted: { choice }, sequence: { outputs } }: Request): number => {
+  const recent = choice?.adjustment?.recent ?? 0;
+  return recent === 0 ? 0 : recent + outputs - 1;
+};
+
+function drawnHead(choices: readonly TokenChoice[], recent: number) {
+  const adjustments = choices.flatMap(({ adjustment }) => adjustment ?? []);
+  if (adjustments.length > 0)
+    return adjustedHead(
+      adjustments.some(({ bias }) => bias.size > 0),
+      recent,
+    );
+  return choices.some(({ masks }) => masks) ? 'masked' : 'sampled';
+}
+
+/** The tokens that end a row of a chain: `noToken` and the end tokens of all requests. */
+export function stopsOf(requests: readonly Request[]): Int32Array {
+  return Int32Array.from([noToken, ...requests.flatMap(({ wanted }) => [...wanted.stops])]);
+}
+
+/** Calls `act` when any request is aborted. Returns a function that removes the listeners. */
+export function onAbortOfAny(requests: readonly Request[], act: () => void): () => void {
+  const ends = requests.map(({ wanted }) => wanted.signal && onAbort(wanted.signal, act));
+  return () => {
+    for (const end of ends) end?.();
+  };
+}
+
+export const aborted = (): QuernError => new RuntimeError('ABORTED', 'aborted while a token was computed');
