@@ -9,10 +9,11 @@ import { ForwardSteps } from './forward-steps.js';
 import type { Lease } from './lease.js';
 import type { TokensRequest } from './member.js';
 import type { DeviceTurns, OffloadOptions } from './offload/offloaded-prefix-cache.js';
+import { plainMode } from './sampling/mode.js';
+import type { SampledToken, SamplingParams } from './sampling/params.js';
+import type { RowOutput } from './sampling/record.js';
 import { Scheduler } from './scheduler.js';
-import type { RowOutput } from './step-output.js';
 import type { StepRows } from './step-rows.js';
-import type { TokenChoice } from './token-choice.js';
 
 export interface EngineOptions extends ForwardStepsOptions {
   /** A text does not depend on other calls: see `LoadOptions.deterministic`. */
@@ -140,9 +141,9 @@ export class Engine {
   async prefill(
     lease: Lease,
     ids: readonly number[],
-    choice: TokenChoice,
+    sampling: SamplingParams,
     { signal, onPrompt, onProgress }: PromptOptions,
-  ): Promise<number> {
+  ): Promise<SampledToken> {
     let done = 0;
     const total = ids.length;
     const isFirst = lease.tokens.length === 0;
@@ -152,7 +153,7 @@ export class Engine {
       onProgress?.({ phase: 'prefill', done, total });
     };
     const onBegin = (): void => onPrompt?.({ promptTokens: total, cachedTokens: lease.cachedTokens });
-    const request = { lease, ids, choice, most: 1, stops: noStops, signal, onBegin, onRows };
+    const request = { lease, ids, sampling, most: 1, stops: noStops, signal, onBegin, onRows };
     const [token] = await this.scheduler.tokens(request);
     if (isFirst) this.count(lease, total);
     return token!;
@@ -176,7 +177,7 @@ export class Engine {
    * The n ≥ 1 tokens after the last of `request.ids`, in steps shared with concurrent requests. The lease then holds
    * all of them but the last. With drafts: the tokens up to the first that differs from its draft.
    */
-  decode(request: TokensRequest): Promise<readonly number[]> {
+  decode(request: TokensRequest): Promise<readonly SampledToken[]> {
     return this.scheduler.tokens(request);
   }
 
@@ -189,7 +190,7 @@ export class Engine {
       for (const tokens of chunksOf(ids, Math.min(prefillChunk, most))) {
         const take = (outputs: readonly RowOutput[]) => outputs.map(({ logits }) => logits!.slice());
         const some = await this.appending(lease, tokens, signal, (start) =>
-          this.steps.once([rowsOf(lease, start, tokens)], 'logits', 'all', take, signal),
+          this.steps.once([rowsOf(lease, start, tokens)], plainMode('logits'), 'all', take, signal),
         );
         await needFiniteLogits(some, rows.length);
         rows.push(...some);
@@ -256,7 +257,7 @@ export class Engine {
 
   /** Makes room for `count` more tokens. Computes tokens that a preemption took. */
   private async makeRoom(lease: Lease, count: number, signal: AbortSignal | undefined): Promise<void> {
-    const nothing = { ids: [], choice: undefined, most: 0, stops: noStops };
+    const nothing = { ids: [], sampling: undefined, most: 0, stops: noStops };
     for (;;) {
       if (!lease.started || lease.missing > 0) await this.scheduler.tokens({ lease, signal, ...nothing });
       if (this.blockManager.growBefore(lease, count)) return;

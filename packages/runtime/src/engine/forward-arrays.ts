@@ -1,9 +1,9 @@
 import type { BatchArrays } from '@quern/core';
 import type { AdapterArrays } from './adapter-arrays.js';
-import type { SampleArrays } from './sampled-head.js';
+import type { SamplingArrays } from './sampling/record.js';
 
 /** Inputs of a forward pass: T rows of S sequences. */
-export type ForwardArrays = SampleArrays &
+export type ForwardArrays = SamplingArrays &
   AdapterArrays & {
     /** ids are [T]. */
     readonly [Name in keyof BatchArrays | 'ids']: Int32Array;

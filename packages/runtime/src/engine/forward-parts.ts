@@ -10,19 +10,19 @@ import {
 import type { AdapterStacks, ModelPart } from '@quern/models';
 import type { ForwardArrays } from './forward-arrays.js';
 import type { ForwardStepsOptions } from './forward-options.js';
-import type { Head } from './heads.js';
 import { longestChain } from './longest-chain.js';
-import { recordHead } from './step-output.js';
+import { canFeed, type SamplingMode } from './sampling/mode.js';
+import { recordSampling } from './sampling/record.js';
 import type { LogitsOf } from './step-rows.js';
 
 /**
- * The forward pass, part by part, up to `head` over the logits of `lastRows`; of 'all': `lastRows` is every row, in every run of
+ * The forward pass, part by part, up to the outputs of `mode` from the logits of `lastRows`; of 'all': `lastRows` is every row, in every run of
  * the step. `stacks`: of a step with adapters.
  */
 export function forwardParts(
   { model, cache, capture }: ForwardStepsOptions,
   arrays: ForwardArrays,
-  head: Head,
+  mode: SamplingMode,
   of: LogitsOf,
   stacks?: AdapterStacks['stacks'],
 ): StepPart<ForwardArrays>[] {
@@ -38,9 +38,9 @@ export function forwardParts(
     if (part !== parts.at(-1)) return { outputs: { hidden } };
     const rows = of === 'all' ? hidden : part.backend.gatherRows(hidden, batch.lastRows); // [R, D]
     const logits = model.logits(rows); // [R, V]
-    const outputs = recordHead(part.backend, logits, head, input);
-    if (!(capture && chains(arrays, head) && parts.length === 1)) return { outputs };
-    const draws = head === 'sampled' ? [input('draws')] : [];
+    const outputs = recordSampling(part.backend, logits, mode, input);
+    if (!(capture && chains(arrays, mode) && parts.length === 1)) return { outputs };
+    const draws = mode.kind === 'drawn' ? [input('draws')] : [];
     return { outputs, chain: chainRule(x, batch, outputs.best!, draws, cache.blockSize) };
   };
   return parts.map((part) => ({
@@ -51,10 +51,8 @@ export function forwardParts(
 }
 
 /** Whether the tokens of a step can be the ids of the next step: one row per sequence. */
-const chains = ({ ids, kvLengths, lastRows }: ForwardArrays, head: Head): boolean =>
-  ids.length === kvLengths.length &&
-  ids.length === lastRows.length &&
-  (head === 'argmax' || head === 'sampled');
+const chains = ({ ids, kvLengths, lastRows }: ForwardArrays, mode: SamplingMode): boolean =>
+  ids.length === kvLengths.length && ids.length === lastRows.length && canFeed(mode);
 
 /** Next step of a row: id = its token, position + 1, length + 1, slot from the position. */
 const chainRule = (

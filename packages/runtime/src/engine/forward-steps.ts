@@ -7,16 +7,22 @@ import { batchRows } from './batch-rows.js';
 import type { ForwardArrays } from './forward-arrays.js';
 import type { ForwardStepsOptions } from './forward-options.js';
 import { forwardParts } from './forward-parts.js';
-import { type Head, partsOf } from './heads.js';
 import { mixedArrays, writeMixed } from './mixed-arrays.js';
-import { type SampleArrays, sampleArrays, writeDraws } from './sampled-head.js';
-import { type RowOutput, readRows } from './step-output.js';
+import { modeKey, type SamplingMode } from './sampling/mode.js';
+import {
+  type RowOutput,
+  readRows,
+  type SamplingArrays,
+  samplingArrays,
+  writeSampling,
+} from './sampling/record.js';
 import { type LogitsOf, outputsOf, type StepRows } from './step-rows.js';
 import { StepSet } from './step-set.js';
 import { sizeOf } from './step-times.js';
 
 export interface ChainOptions {
-  readonly head: 'argmax' | 'sampled';
+  /** Of a mode that can feed its tokens. */
+  readonly mode: SamplingMode;
   /** [S], in shared memory: most tokens of each row, ≤ `longestChain`. Setting 0 ends a row after the current step. */
   readonly limits: Int32Array;
   /** End tokens. */
@@ -29,7 +35,7 @@ const sequenceSizes = [2, 4, 8, 16, 32, 64, 128, 256] as const;
 
 /**
  * The steps of one model over one cache: T rows of S sequences in, tokens or logits out. Prompts, decoding, drafts and
- * checks of drafts differ only in the number of rows and the head.
+ * checks of drafts differ only in the number of rows and the mode.
  */
 export class ForwardSteps {
   private readonly captured: StepSet;
@@ -60,31 +66,35 @@ export class ForwardSteps {
    */
   run<T>(
     batch: readonly StepRows[],
-    head: Head,
+    mode: SamplingMode,
     take: (rows: readonly RowOutput[]) => T,
     signal: AbortSignal | undefined,
   ): Promise<T> {
-    return this.decoding(batch, head, runOf(batch, head, take, signal));
+    return this.decoding(batch, mode, runOf(batch, mode, take, signal));
   }
 
   /**
-   * Computes a chunk of a prompt, with the logits of its last row unless the head is 'none'. Captured for its number of
+   * Computes a chunk of a prompt, with the logits of its last row unless the mode is 'none'. Captured for its number of
    * rows, because preparing a step takes as long as computing several rows: at the first use, or at the second where
    * other work waits for the device (`shared`), because a capture waits for a turn of its own. One chunk of a sequence
    * at a time: a step that is captured first reaches the device later.
    */
   prompt<T>(
     chunk: StepRows,
-    head: Head,
+    mode: SamplingMode,
     shared: boolean,
     take: (rows: readonly RowOutput[]) => T,
     signal: AbortSignal | undefined,
   ): Promise<T> {
     const rows = chunk.tokens.length;
     return this.with([chunk], ({ captured, k, stacks }) => {
-      const key = { key: `${head} ${rows} ${k}`, rows, capture: shared ? 'second' : 'first' } as const;
-      const recipe = () => this.recipe([chunk], head, head === 'none' ? 'none' : 'last', k, stacks);
-      return captured.prompts.use(key, recipe, runOf([chunk], head, take, signal));
+      const key = {
+        key: `${modeKey(mode)} ${rows} ${k}`,
+        rows,
+        capture: shared ? 'second' : 'first',
+      } as const;
+      const recipe = () => this.recipe([chunk], mode, mode.kind === 'none' ? 'none' : 'last', k, stacks);
+      return captured.prompts.use(key, recipe, runOf([chunk], mode, take, signal));
     });
   }
 
@@ -95,25 +105,25 @@ export class ForwardSteps {
    */
   mixed<T>(
     batch: readonly StepRows[],
-    head: Head,
+    mode: SamplingMode,
     take: (rows: readonly RowOutput[]) => T,
     signal: AbortSignal | undefined,
   ): Promise<T> {
     const rows = batch.reduce((sum, { tokens }) => sum + tokens.length, 0);
-    const of = head === 'none' ? 'none' : 'last';
+    const of = mode.kind === 'none' ? 'none' : 'last';
     const T = sizeOf(rows);
     const { capacity } = batch[0]!.sequence;
     const S = sequenceSizes.find((size) => size > batch.length); // one sequence has the idle rows
     const recurs = S !== undefined && rows <= batchRows(this.options.prefillChunk);
-    if (!recurs || T - rows > capacity) return this.once(batch, head, of, take, signal);
+    if (!recurs || T - rows > capacity) return this.once(batch, mode, of, take, signal);
     const R = of === 'none' ? 0 : Math.max(S, sizeOf(outputsOf(batch)));
     return this.with(batch, ({ captured, k, stacks }) => {
-      const key = { key: `${head} ${S} ${T} ${R} ${k}`, rows: T, capture: 'second' } as const;
-      const recipe = () => this.recipeOf(mixedArrays(this.options, S, T, R), head, 'last', k, stacks);
+      const key = { key: `${modeKey(mode)} ${S} ${T} ${R} ${k}`, rows: T, capture: 'second' } as const;
+      const recipe = () => this.recipeOf(mixedArrays(this.options, S, T, R), mode, 'last', k, stacks);
       return captured.mixed.use(key, recipe, async (step) => {
         writeMixed(step, batch);
         await step.run(signal);
-        return take(readRows(step, head));
+        return take(readRows(step, mode));
       });
     });
   }
@@ -122,8 +132,8 @@ export class ForwardSteps {
    * Computes one token of each sequence and the tokens after it, without waking JavaScript in between. Returns the
    * tokens of each row, at least one.
    */
-  chain(batch: readonly StepRows[], { head, limits, stops, signal }: ChainOptions): Promise<Int32Array[]> {
-    return this.decoding(batch, head, async (step) => {
+  chain(batch: readonly StepRows[], { mode, limits, stops, signal }: ChainOptions): Promise<Int32Array[]> {
+    return this.decoding(batch, mode, async (step) => {
       write(step, batch, Math.max(...limits));
       for (let s = 0; s < limits.length; s++) limits[s] = Math.max(1, limits[s]!); // one token, even at limit 0
       const { tokens, counts } = await step.chain({ limits, stops, ...(signal && { signal }) });
@@ -138,17 +148,17 @@ export class ForwardSteps {
    */
   once<T>(
     batch: readonly StepRows[],
-    head: Head,
+    mode: SamplingMode,
     of: LogitsOf,
     take: (rows: readonly RowOutput[]) => T,
     signal: AbortSignal | undefined,
   ): Promise<T> {
     return this.with(batch, async ({ k, stacks }) => {
-      const step = RepeatedStep.recorded(this.recipe(batch, head, of, k, stacks));
-      if (partsOf(head).draws) writeDraws(step, batch, 1);
+      const step = RepeatedStep.recorded(this.recipe(batch, mode, of, k, stacks));
+      if (mode.kind === 'drawn') writeSampling(step, batch, 1);
       if (k > 0) writeRowAdapters(step, batch);
       await step.run(signal);
-      return take(readRows(step, head));
+      return take(readRows(step, mode));
     });
   }
 
@@ -181,19 +191,19 @@ export class ForwardSteps {
 
   private decoding<T>(
     batch: readonly StepRows[],
-    head: Head,
+    mode: SamplingMode,
     act: (step: RepeatedStep<ForwardArrays>) => Promise<T>,
   ): Promise<T> {
     const rows = batch.length * batch[0]!.tokens.length;
     return this.with(batch, ({ captured, k, stacks }) => {
-      const key = `${head} ${batch.length} ${rows} ${k}`;
-      return captured.decoding.use({ key, rows }, () => this.recipe(batch, head, 'all', k, stacks), act);
+      const key = `${modeKey(mode)} ${batch.length} ${rows} ${k}`;
+      return captured.decoding.use({ key, rows }, () => this.recipe(batch, mode, 'all', k, stacks), act);
     });
   }
 
   private recipe(
     batch: readonly StepRows[],
-    head: Head,
+    mode: SamplingMode,
     of: LogitsOf,
     k: number,
     stacks: StepPlace['stacks'],
@@ -207,12 +217,12 @@ export class ForwardSteps {
       ids: Int32Array.from(batch.flatMap(({ tokens }) => tokens)),
       lastRows: rowsWithLogits(described, of, batch),
     };
-    return this.recipeOf(arrays, head, of, k, stacks);
+    return this.recipeOf(arrays, mode, of, k, stacks);
   }
 
   private recipeOf(
-    batch: Omit<ForwardArrays, 'hidden' | keyof SampleArrays | keyof AdapterArrays>,
-    head: Head,
+    batch: Omit<ForwardArrays, 'hidden' | keyof SamplingArrays | keyof AdapterArrays>,
+    mode: SamplingMode,
     of: LogitsOf,
     k: number,
     stacks: StepPlace['stacks'],
@@ -222,10 +232,10 @@ export class ForwardSteps {
     const arrays = {
       ...batch,
       ...adapterArrays(T, k),
-      ...sampleArrays(R, model.config.vocabulary, partsOf(head)),
+      ...samplingArrays(R, model.config.vocabulary, mode),
       hidden: new Float32Array(model.parts.length > 1 ? T * model.config.width : 0),
     };
-    return { arrays, parts: forwardParts(this.options, arrays, head, of, stacks) };
+    return { arrays, parts: forwardParts(this.options, arrays, mode, of, stacks) };
   }
 }
 
@@ -233,14 +243,14 @@ export class ForwardSteps {
 const runOf =
   <T>(
     batch: readonly StepRows[],
-    head: Head,
+    mode: SamplingMode,
     take: (rows: readonly RowOutput[]) => T,
     signal: AbortSignal | undefined,
   ) =>
   async (step: RepeatedStep<ForwardArrays>): Promise<T> => {
     write(step, batch, 1);
     await step.run(signal);
-    return take(readRows(step, head));
+    return take(readRows(step, mode));
   };
 
 function rowsWithLogits(
@@ -263,7 +273,7 @@ function write(step: RepeatedStep<ForwardArrays>, batch: readonly StepRows[], co
   for (const { tokens } of batch) for (const token of tokens) ids[t++] = token;
   step.write('ids');
   writeBatch(step, batch);
-  if (settings.length > 0) writeDraws(step, batch, count);
+  if (settings.length > 0) writeSampling(step, batch, count);
   if (places.length > 0) writeRowAdapters(step, batch);
 }
 

@@ -1,12 +1,11 @@
 import { onAbort, type QuernError } from '@quern/core';
 import { RuntimeError } from '../error.js';
-import { noToken } from '../sampling/draws.js';
-import { adjustedHead, type Head, mostRecent } from './heads.js';
 import type { Lease } from './lease.js';
-import { mostNoted } from './sampled-head.js';
-import type { RowOutput } from './step-output.js';
+import type { Proposal } from './sampling/distribution.js';
+import type { SampledToken, SamplingParams } from './sampling/params.js';
+import { noToken, takeToken } from './sampling/pipeline.js';
+import type { RowOutput } from './sampling/record.js';
 import type { StepRows } from './step-rows.js';
-import type { TokenChoice } from './token-choice.js';
 
 /** Request for the tokens after `ids`. */
 export interface TokensRequest {
@@ -18,8 +17,12 @@ export interface TokensRequest {
    * it. Default 0.
    */
   readonly drafts?: number | undefined;
-  /** Chooses the tokens. Absent: only keys and values are computed, and the result is empty. */
-  readonly choice: TokenChoice | undefined;
+  /** For each output: the token that was guessed for it, of a draft with randomness. */
+  readonly proposals?: readonly Proposal[] | undefined;
+  /** The token that must come next where all drafts are right. */
+  readonly forced?: number | undefined;
+  /** How the tokens are chosen. Absent: only keys and values are computed, and the result is empty. */
+  readonly sampling: SamplingParams | undefined;
   /** Most tokens to return. */
   readonly most: number;
   /** End tokens. */
@@ -30,9 +33,6 @@ export interface TokensRequest {
   /** Called after each chunk of `ids`, with the number of computed tokens. */
   readonly onRows?: ((rows: number) => void) | undefined;
 }
-
-/** Heads of shared steps. */
-export type SharedHead = Exclude<Head, 'logits'>;
 
 /** A request in the scheduler. */
 export class Member {
@@ -49,11 +49,11 @@ export class Member {
 
   constructor(
     readonly request: TokensRequest,
-    private readonly resolve: (tokens: readonly number[]) => void,
+    private readonly resolve: (tokens: readonly SampledToken[]) => void,
     private readonly reject: (error: unknown) => void,
     /** Milliseconds: when the request came. */
     readonly since = performance.now(),
-    /** As `TokenChoice.masks`, for the step that chooses its token. */
+    /** As `RowSampling.masks`, for the step that chooses its tokens. */
     private readonly masks?: Int32Array | undefined,
   ) {
     this.lease = request.lease;
@@ -83,7 +83,7 @@ export class Member {
 
   /** Whether only rows with outputs are to be computed. */
   get decodes(): boolean {
-    return this.lease.started && this.lease.missing === this.outputs && this.request.choice !== undefined;
+    return this.lease.started && this.lease.missing === this.outputs && this.request.sampling !== undefined;
   }
 
   /** Gives up the drafts: a call without blocks computes all its tokens again. */
@@ -124,10 +124,10 @@ export class Member {
   rowsFrom(start: number, count: number): StepRows {
     const { sequence, tokens, adapters } = this.lease;
     const { outputs } = this;
+    const { sampling: params } = this.request;
     const masks = this.lease.missing === 0 ? this.masks : undefined;
-    const { draws, adjustment } = this.request.choice ?? {};
     const taken = tokens.slice(start, start + count);
-    return { sequence, start, tokens: taken, outputs, draws, adjustment, masks, adapters };
+    return { sequence, start, tokens: taken, outputs, sampling: params && { params, masks }, adapters };
   }
 
   /**
@@ -135,7 +135,7 @@ export class Member {
    * drafts, the lease then holds the right ones.
    */
   settle(outputs: readonly RowOutput[], computed: number): number {
-    const { choice, onRows } = this.request;
+    const { sampling, onRows } = this.request;
     const { lease } = this;
     const rows = computed - lease.computed;
     lease.computed = computed;
@@ -143,7 +143,7 @@ export class Member {
       onRows?.(rows);
       if (computed < lease.tokens.length) return 0;
       if (this.aborted) throw aborted();
-      const found = choice ? this.choose(choice, outputs) : [];
+      const found = sampling ? this.choose(sampling, outputs) : [];
       if (this.drafts > 0) lease.truncate(lease.tokens.length - this.drafts + found.length - 1);
       this.end(found);
       return found.length;
@@ -155,13 +155,16 @@ export class Member {
   }
 
   /** The tokens of its outputs, up to the first that differs from the draft. */
-  private choose(choice: TokenChoice, outputs: readonly RowOutput[]): number[] {
+  private choose(sampling: SamplingParams, outputs: readonly RowOutput[]): SampledToken[] {
+    const { drafts = 0, proposals, forced } = this.request;
     const first = this.lease.tokens.length - this.drafts;
-    const found: number[] = [];
+    const words = (this.masks?.length ?? 0) / (1 + drafts);
+    const found: SampledToken[] = [];
     for (const [i, row] of outputs.entries()) {
-      const token = choice.take(row);
-      found.push(token);
-      if (token !== this.lease.tokens[first + i]) break;
+      const mask = this.masks?.subarray(i * words, (i + 1) * words);
+      const given = { mask, proposal: proposals?.[i], forced: i === drafts ? forced : undefined };
+      found.push(takeToken(sampling, row, given));
+      if (found[i]!.token !== this.lease.tokens[first + i]) break;
     }
     return found;
   }
@@ -172,14 +175,14 @@ export class Member {
    */
   settleChain(found: Int32Array, start: number): number {
     const { lease } = this;
-    const choice = this.request.choice!;
+    const sampling = this.request.sampling!;
     try {
       if (this.aborted) throw aborted();
       const count = found.length > 1 && found.at(-1) === noToken ? found.length - 1 : found.length;
-      const tokens: number[] = [];
+      const tokens: SampledToken[] = [];
       for (let i = 0; i < count; i++)
-        tokens.push(choice.take({ best: found.subarray(i, i + 1), logits: undefined }));
-      for (let i = 0; i < count - 1; i++) lease.tokens.push(tokens[i]!);
+        tokens.push(takeToken(sampling, { best: found.subarray(i, i + 1), logits: undefined }));
+      for (let i = 0; i < count - 1; i++) lease.tokens.push(tokens[i]!.token);
       lease.sequence.truncate(start + count);
       lease.computed = start + count;
       this.end(tokens);
@@ -213,7 +216,7 @@ export class Member {
     this.reject(this.failure.error);
   }
 
-  private end(tokens: readonly number[]): void {
+  private end(tokens: readonly SampledToken[]): void {
     this.close();
     this.resolve(tokens);
   }
@@ -229,38 +232,6 @@ export class Member {
     this.stopWaiting = undefined;
     this.stopListening = undefined;
   }
-}
-
-/** The head with the least output that gives each of these requests its token. */
-export function headOf(members: readonly Member[], canDraw: boolean): SharedHead {
-  const choices = members.flatMap(({ request }) => request.choice ?? []);
-  if (choices.length === 0) return 'none';
-  const isPlain = ({ head, masks, notedTokens }: TokenChoice) =>
-    head === 'argmax' && !masks && notedTokens === undefined;
-  if (choices.every(isPlain)) return 'argmax';
-  const isDrawn = (choice: TokenChoice) => choice.head === 'argmax' || choice.draws !== undefined;
-  const recent = Math.max(...members.map(recentOf));
-  const noted = Math.max(...choices.map(({ notedTokens }) => notedTokens ?? -1));
-  const fits = recent <= mostRecent && noted <= mostNoted;
-  if (!(canDraw && choices.every(isDrawn) && fits)) return 'ranked';
-  const head = drawnHead(choices, recent);
-  return noted < 0 ? head : `${head} noted`;
-}
-
-/** Most earlier tokens that penalties of any of its rows count. */
-const recentOf = ({ request: { choice }, outputs }: Member): number => {
-  const recent = choice?.adjustment?.recent ?? 0;
-  return recent === 0 ? 0 : recent + outputs - 1;
-};
-
-function drawnHead(choices: readonly TokenChoice[], recent: number) {
-  const adjustments = choices.flatMap(({ adjustment }) => adjustment ?? []);
-  if (adjustments.length > 0)
-    return adjustedHead(
-      adjustments.some(({ bias }) => bias.size > 0),
-      recent,
-    );
-  return choices.some(({ masks }) => masks) ? 'masked' : 'sampled';
 }
 
 /** The tokens that end a row of a chain: `noToken` and the end tokens of all members. */

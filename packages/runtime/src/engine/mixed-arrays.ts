@@ -2,7 +2,7 @@ import type { BatchArrays, RepeatedStep } from '@quern/core';
 import { writeRowAdapters } from './adapter-arrays.js';
 import type { ForwardArrays } from './forward-arrays.js';
 import type { ForwardStepsOptions } from './forward-options.js';
-import { writeDraws } from './sampled-head.js';
+import { writeSampling } from './sampling/record.js';
 import type { StepRows } from './step-rows.js';
 
 /** Inputs of a step for any T rows of fewer than S sequences, R rows with outputs. The last sequence has the idle rows. */
@@ -48,7 +48,7 @@ export function writeMixed(step: RepeatedStep<ForwardArrays>, batch: readonly St
   }
   arrays.lastRows.fill(T - 1, r);
   step.write('ids', 'positions', 'cuSeqlens', 'kvLengths', 'slots', 'lastRows');
-  if (arrays.settings.length > 0) writeDraws(step, batch, 1);
+  if (arrays.settings.length > 0) writeSampling(step, batch, 1);
   if (arrays.places.length > 0) writeRowAdapters(step, batch);
 }
 

@@ -4,16 +4,10 @@ import { type ChosenRows, RowChoice, rowsOf } from './choose-rows.js';
 import type { ForwardSteps } from './forward-steps.js';
 import { withIdleRows } from './idle-rows.js';
 import { longestChain } from './longest-chain.js';
-import {
-  aborted,
-  headOf,
-  Member,
-  onAbortOfAny,
-  type SharedHead,
-  stopsOf,
-  type TokensRequest,
-} from './member.js';
-import type { RowOutput } from './step-output.js';
+import { aborted, Member, onAbortOfAny, stopsOf, type TokensRequest } from './member.js';
+import { canFeed, modeOf, type SamplingMode } from './sampling/mode.js';
+import type { SampledToken } from './sampling/params.js';
+import type { RowOutput } from './sampling/record.js';
 import { StepTimes } from './step-times.js';
 import { WaitingCalls, type WaitingOptions, waitingOf } from './waiting-calls.js';
 
@@ -81,13 +75,13 @@ export class Scheduler {
 
   /**
    * The n ≥ 1 tokens after the request's tokens; the lease then holds all of them but the last. None for a request
-   * without `choice`. Rejects with ABORTED, BUSY, DISPOSED, BAD_GRAMMAR and errors of the step; the lease is then as before.
+   * without `sampling`. Rejects with ABORTED, BUSY, DISPOSED, BAD_GRAMMAR and errors of the step; the lease is then as before.
    * Masks are found before: a request whose masks take long is in no step meanwhile.
    */
-  tokens(request: TokensRequest): Promise<readonly number[]> {
+  tokens(request: TokensRequest): Promise<readonly SampledToken[]> {
     return new Promise((resolve, reject) => {
-      const { choice, ids, drafts = 0, signal } = request;
-      const masks = choice?.masks?.(ids.slice(ids.length - drafts), signal);
+      const { sampling, ids, drafts = 0, signal } = request;
+      const masks = sampling?.constraint?.masksInTurns(ids.slice(ids.length - drafts), signal);
       const join = (found: Int32Array | undefined) => {
         if (this.disposed) reject(modelDisposed());
         else this.join(new Member(request, resolve, reject, performance.now(), found));
@@ -185,25 +179,25 @@ export class Scheduler {
 
   /** One row per sequence, or one sequence with drafts. Returns the number of steps: a chain has several. */
   private decode(chosen: readonly ChosenRows[]): Promise<number> {
-    const head = headOf(membersOf(chosen), this.options.steps.canDraw);
-    const count = this.chainLength(chosen, head);
-    if (count > 1) return this.chain(chosen, head as 'argmax' | 'sampled', count);
+    const mode = modeOf(membersOf(chosen), this.options.steps.canDraw);
+    const count = this.chainLength(chosen, mode);
+    if (count > 1) return this.chain(chosen, mode, count);
     const take = (rows: readonly RowOutput[]) => this.settle(chosen, rows);
-    return this.options.steps.run(withIdleRows(batchOf(chosen)), head, take, signalOf(chosen));
+    return this.options.steps.run(withIdleRows(batchOf(chosen)), mode, take, signalOf(chosen));
   }
 
   /** Prompts, perhaps with rows of sequences that decode. Returns 1. */
   private async prompts(chosen: readonly ChosenRows[], isPart: boolean): Promise<number> {
     const { steps, blockManager, plansInFlight } = this.options;
     const finished = membersOf(chosen).filter(({ lease }) => lease.missing === 0);
-    const head = headOf(finished, steps.canDraw);
+    const mode = modeOf(finished, steps.canDraw);
     const take = (rows: readonly RowOutput[]) => this.settle(chosen, rows);
     const batch = batchOf(chosen);
     const signal = signalOf(chosen);
     const keepsOrder = followsOthers(chosen) || (isPart && plansInFlight > 1); // captured steps overtake others
-    if (keepsOrder) await steps.once(batch, head, head === 'none' ? 'none' : 'last', take, signal);
-    else if (batch.length > 1) await steps.mixed(batch, head, take, signal);
-    else await steps.prompt(batch[0]!, head, this.others > 0 || this.members.length > 1, take, signal);
+    if (keepsOrder) await steps.once(batch, mode, mode.kind === 'none' ? 'none' : 'last', take, signal);
+    else if (batch.length > 1) await steps.mixed(batch, mode, take, signal);
+    else await steps.prompt(batch[0]!, mode, this.others > 0 || this.members.length > 1, take, signal);
     for (const { member } of chosen) if (member.lease.started) blockManager.learn(member.lease);
     return 1;
   }
@@ -219,17 +213,13 @@ export class Scheduler {
   }
 
   /** Up to `count` steps; returns their number. */
-  private async chain(
-    chosen: readonly ChosenRows[],
-    head: 'argmax' | 'sampled',
-    count: number,
-  ): Promise<number> {
+  private async chain(chosen: readonly ChosenRows[], mode: SamplingMode, count: number): Promise<number> {
     const members = membersOf(chosen);
     const limits = new Int32Array(this.shared, 0, chosen.length).fill(count);
     const end = members.length > 1 ? onAbortOfAny(members, this.endChain) : undefined;
     this.limits = limits;
     try {
-      const options = { head, limits, stops: stopsOf(members), signal: signalOf(chosen) };
+      const options = { mode, limits, stops: stopsOf(members), signal: signalOf(chosen) };
       const found = await this.options.steps.chain(batchOf(chosen), options);
       for (let i = 0; i < members.length; i++)
         this.chosenTokens += members[i]!.settleChain(found[i]!, chosen[i]!.start);
@@ -246,10 +236,10 @@ export class Scheduler {
   };
 
   /** Number of steps before JavaScript wakes up. The sequences have room for them. */
-  private chainLength(chosen: readonly ChosenRows[], head: SharedHead): number {
+  private chainLength(chosen: readonly ChosenRows[], mode: SamplingMode): number {
     const deviceIsWanted = this.others > 0 || this.members.length > chosen.length;
     const { steps } = this.options;
-    const canChain = (head === 'argmax' || head === 'sampled') && steps.canChain;
+    const canChain = canFeed(mode) && steps.canChain;
     const hasDrafts = rowsOf(chosen) > chosen.length;
     if (!canChain || hasDrafts || deviceIsWanted || chosen.length > mostChainRows) return 1;
     const time = this.times.of(chosen.length) ?? Number.POSITIVE_INFINITY;

@@ -1,7 +1,6 @@
 import type { KvSequence } from '@quern/core';
-import type { Adjustment } from '../sampling/adjust.js';
-import type { Draws } from '../sampling/draws.js';
 import type { AdapterUse } from './adapter-use.js';
+import type { RowSampling } from './sampling/params.js';
 
 /** Tokens of a sequence for a step, from position `start` on. The sequence has room for them. */
 export interface StepRows {
@@ -10,14 +9,10 @@ export interface StepRows {
   readonly tokens: readonly number[];
   /** How many of the last tokens have an output: more than 1 where drafts are checked; default 1. */
   readonly outputs?: number | undefined;
-  /** Lets the device draw the next token. Absent: the device takes the likeliest token. */
-  readonly draws?: Draws | undefined;
+  /** How the tokens of its outputs are chosen. Absent: the device takes the likeliest ones. */
+  readonly sampling?: RowSampling | undefined;
   /** Adapters of the sequence; absent: none. */
   readonly adapters?: readonly AdapterUse[] | undefined;
-  /** As `TokenChoice.adjustment`. */
-  readonly adjustment?: Adjustment | undefined;
-  /** As `TokenChoice.masks`, of its rows with outputs. */
-  readonly masks?: Int32Array | undefined;
 }
 
 /** Rows with logits: none, the last `outputs` rows of each sequence, or all. */

@@ -4,8 +4,9 @@ import { type Backend, KvCache } from '@quern/core';
 import { BlockManager } from '../../src/engine/block-manager.js';
 import { RowChoice, rowsOf } from '../../src/engine/choose-rows.js';
 import { Member } from '../../src/engine/member.js';
+import type { SampledToken } from '../../src/engine/sampling/params.js';
 import { StepTimes } from '../../src/engine/step-times.js';
-import { greedy } from '../../src/engine/token-choice.js';
+import { greedy } from './requests.js';
 
 let backend: Backend;
 beforeAll(async () => {
@@ -46,13 +47,13 @@ function simulation(device: Device) {
     const from = clock;
     return new Promise<number>((resolve, reject) => {
       const request = (ids: readonly number[], left: number): void => {
-        const settle = ([token]: readonly number[]) => {
-          if (left > 1) return request([token!], left - 1);
+        const settle = ([found]: readonly SampledToken[]) => {
+          if (left > 1) return request([found!.token], left - 1);
           blockManager.release(lease);
           resolve(clock - from);
         };
         const stops = new Int32Array(0);
-        const what = { lease, ids, choice: greedy, most: 1, stops, signal: undefined };
+        const what = { lease, ids, sampling: greedy, most: 1, stops, signal: undefined };
         members.push(new Member(what, settle, reject, clock));
       };
       request(

@@ -3,6 +3,7 @@ import { referenceDriver } from '@quern/backend-reference';
 import { type Backend, contiguousKvCache, defineBackend } from '@quern/core';
 import { type LanguageModel, loadLanguageModel, openModelFile } from '@quern/models';
 import { ForwardSteps } from '../../src/engine/forward-steps.js';
+import { plainMode } from '../../src/engine/sampling/mode.js';
 import { tiny, tinyVocabulary, writeTinyModel } from '../tiny-model.js';
 
 let backend: Backend;
@@ -48,7 +49,12 @@ async function mixedTwice(lengths: readonly number[], prefillChunk: number, capt
     return { sequence, start: 0, tokens: promptOf(length, i) };
   });
   const tokensOf = () =>
-    steps.mixed(batch, 'argmax', (rows) => Promise.resolve(rows.map(({ best }) => best[0])), undefined);
+    steps.mixed(
+      batch,
+      plainMode('argmax'),
+      (rows) => Promise.resolve(rows.map(({ best }) => best[0])),
+      undefined,
+    );
   const tokens = [await tokensOf(), await tokensOf()];
   steps.dispose();
   return { tokens, captures };

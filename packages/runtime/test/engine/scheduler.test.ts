@@ -5,8 +5,10 @@ import type { ForwardSteps } from '../../src/engine/forward-steps.js';
 import type { Lease } from '../../src/engine/lease.js';
 import { longestChain } from '../../src/engine/longest-chain.js';
 import type { TokensRequest } from '../../src/engine/member.js';
+import { samplingParams } from '../../src/engine/sampling/params.js';
 import { Scheduler } from '../../src/engine/scheduler.js';
-import { greedy, tokenChoice } from '../../src/engine/token-choice.js';
+import type { Constraint } from '../../src/structured/constraint.js';
+import { greedy, idsOf } from './requests.js';
 
 let backend: Backend;
 beforeAll(async () => {
@@ -26,12 +28,13 @@ const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 function fakeSteps(canChain = false) {
   const steps: number[][] = [];
   const chains: number[] = [];
-  const run = (async (rows, _head, take) => {
+  const run = (async (rows, mode, take) => {
     steps.push(rows.flatMap((row) => row.tokens));
     await nextTurn();
     device.duringStep(steps.length);
     const outputs = rows.flatMap(({ tokens, outputs: count = 1 }) => tokens.slice(-count));
-    return take(outputs.map((token) => ({ best: Int32Array.of(token), logits: undefined })));
+    const logits = mode.kind === 'ranked' ? new Float32Array(8).fill(1, 3, 4) : undefined;
+    return take(outputs.map((token) => ({ best: Int32Array.of(token), logits })));
   }) satisfies ForwardSteps['run'];
   const device = {
     steps,
@@ -42,8 +45,8 @@ function fakeSteps(canChain = false) {
     canChain,
     run,
     mixed: run,
-    once: ((batch, head, _of, take) => run(batch, head, take)) as ForwardSteps['once'],
-    prompt: ((chunk, head, _shared, take) => run([chunk], head, take)) as ForwardSteps['prompt'],
+    once: ((batch, mode, _of, take) => run(batch, mode, take)) as ForwardSteps['once'],
+    prompt: ((chunk, mode, _shared, take) => run([chunk], mode, take)) as ForwardSteps['prompt'],
     chain: (async (rows, { limits, signal }) => {
       const tokens = rows.flatMap((row) => row.tokens);
       const found = tokens.map((): number[] => []);
@@ -94,16 +97,18 @@ function scheduling(device: Device, milliseconds?: number, cache = contiguousCac
     return made;
   };
   /** Requests the tokens after `token`. */
-  const askFor = (token: number, options: Partial<TokensRequest> = {}) =>
-    scheduler.tokens({
-      lease: options.lease ?? lease(),
-      ids: [token],
-      choice: greedy,
-      most: 1,
-      stops: new Int32Array(0),
-      signal: undefined,
-      ...options,
-    });
+  const askFor = async (token: number, options: Partial<TokensRequest> = {}) =>
+    idsOf(
+      await scheduler.tokens({
+        lease: options.lease ?? lease(),
+        ids: [token],
+        sampling: greedy,
+        most: 1,
+        stops: new Int32Array(0),
+        signal: undefined,
+        ...options,
+      }),
+    );
   const ask = async (token: number, options: Partial<TokensRequest> = {}) =>
     (await askFor(token, options))[0];
   return { scheduler, blockManager, lease, askFor, ask };
@@ -115,15 +120,17 @@ describe('where blocks are short', () => {
     const cache = KvCache.allocate(backend, { ...shape, context: 8 * blocks }, blocks, 4);
     const { scheduler, blockManager } = scheduling(fakeSteps(), undefined, cache);
     const lease = () => blockManager.lease({ reuse: false });
-    const ask = (held: Lease, count: number) =>
-      scheduler.tokens({
-        lease: held,
-        ids: Array.from({ length: count }, (_, i) => i),
-        choice: greedy,
-        most: 1,
-        stops: new Int32Array(0),
-        signal: undefined,
-      });
+    const ask = async (held: Lease, count: number) =>
+      idsOf(
+        await scheduler.tokens({
+          lease: held,
+          ids: Array.from({ length: count }, (_, i) => i),
+          sampling: greedy,
+          most: 1,
+          stops: new Int32Array(0),
+          signal: undefined,
+        }),
+      );
     const end = (held: Lease) => {
       blockManager.release(held);
       scheduler.wake();
@@ -372,19 +379,25 @@ describe('chains', () => {
 
   test('no chains if JavaScript samples for a row of the step', async () => {
     const { device, askFor } = await timed(2);
-    const choice = { ...tokenChoice({ temperature: 1, presencePenalty: 1 }, 8), take: () => 3 };
-    await Promise.all([askFor(1, { most, choice }), askFor(2, { most })]);
+    const sampling = samplingParams({ temperature: 1, presencePenalty: 1 }, 8);
+    device.canDraw = false;
+    await Promise.all([askFor(1, { most, sampling }), askFor(2, { most })]);
     expect(device.chains).toEqual([]);
     expect(device.steps).toEqual([[1, 2]]);
   });
 });
 
 describe('masks that take long', () => {
+  const constrained = (masks: Promise<Int32Array | undefined>) => {
+    const constraint: Partial<Constraint> = { masksInTurns: () => masks, accept() {} };
+    return { ...greedy, constraint: constraint as Constraint };
+  };
+
   test('their request is in no step meanwhile; it joins one when they are there', async () => {
     const device = fakeSteps();
     const { ask } = scheduling(device);
     const { promise, resolve } = deferred<Int32Array | undefined>();
-    const late = ask(7, { choice: { ...greedy, masks: () => promise } });
+    const late = ask(7, { sampling: constrained(promise) });
     expect(await ask(1)).toBe(1);
     expect(device.steps).toEqual([[1]]);
     resolve(undefined);
@@ -398,9 +411,9 @@ describe('masks that take long', () => {
     const { promise, reject } = deferred<Int32Array | undefined>();
     const abort = new AbortController();
     const leases = [lease(), lease()] as const;
-    const masks = () => promise;
-    const failed = ask(7, { lease: leases[0], choice: { ...greedy, masks } });
-    const aborted = ask(8, { lease: leases[1], choice: { ...greedy, masks }, signal: abort.signal });
+    const sampling = constrained(promise);
+    const failed = ask(7, { lease: leases[0], sampling });
+    const aborted = ask(8, { lease: leases[1], sampling, signal: abort.signal });
     abort.abort();
     reject(new Error('too many states'));
     await expect(failed).rejects.toThrow('too many states');
