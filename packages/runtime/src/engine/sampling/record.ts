@@ -1,5 +1,4 @@
 import type { Backend, InputOf, RepeatedStep, StepArrays, Tensor } from '@quern/core';
-import type { ForwardArrays } from '../forward-arrays.js';
 import { longestChain } from '../longest-chain.js';
 import type { StepRows } from '../step-rows.js';
 import { maxTopLogprobs, type SamplingMode } from './mode.js';
@@ -188,9 +187,12 @@ interface RowLogprobs {
 
 const noTokens = new Int32Array(0);
 
+/** Arrays of a step with R rows with outputs. */
+type OutputArrays = StepArrays & { readonly lastRows: Int32Array };
+
 /** The rows of a finished step of this mode. */
-export function readRows(
-  step: RepeatedStep<ForwardArrays>,
+export function readRows<Arrays extends OutputArrays>(
+  step: RepeatedStep<Arrays>,
   { kind, logprobs }: SamplingMode,
 ): readonly RowOutput[] {
   if (kind === 'none') return [];
@@ -205,7 +207,10 @@ export function readRows(
   }));
 }
 
-function readLogprobs(step: RepeatedStep<ForwardArrays>, R: number): (row: number) => RowLogprobs {
+function readLogprobs(
+  step: Pick<RepeatedStep<OutputArrays>, 'read'>,
+  R: number,
+): (row: number) => RowLogprobs {
   const chosen = step.read('chosen') as Float32Array;
   const tops = step.read('tops') as Int32Array;
   const topLogprobs = step.read('topLogprobs') as Float32Array;
