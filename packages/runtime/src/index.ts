@@ -103,6 +103,9 @@ export { Embeddings } from './embedding/embeddings.js';
 export { type EmbedderOptions, loadEmbedder } from './embedding/load-embedder.js';
 export { TextTooLongError } from './embedding/text-too-long.js';
 export type { EngineStats, PromptCounts } from './engine/engine.js';
+export type { TokenLogprob, TokenLogprobs } from './engine/sampling/logprobs.js';
+export { SamplingError, type SamplingErrorCode, type SamplingOptions } from './engine/sampling/options.js';
+export { Sampler } from './engine/sampling/sampler.js';
 export { RuntimeError, type RuntimeErrorCode } from './error.js';
 export { type Perplexity, type PerplexityOptions, perplexity } from './evaluation/perplexity.js';
 export { ChatGeneration } from './generation/chat-generation.js';
@@ -152,8 +155,6 @@ export { planBackends } from './planner/plan-backends.js';
 export type { PlanRequest } from './planner/plan-request.js';
 export { type PlannedModel, type PlannerDevice, plannerDevice } from './planner/planner-device.js';
 export { type QuantizeModelOptions, quantizeModel } from './quantize/quantize-model.js';
-export * from './sampling/index.js';
-export type { TokenLogprob, TokenLogprobs } from './sampling/logprobs.js';
 export type {
   SpeculateByDraft,
   SpeculateByLookup,

@@ -1,6 +1,5 @@
-import type { Adjustment } from '../sampling/adjust.js';
-import type { Draws } from '../sampling/draws.js';
 import type { AdapterUse } from './adapter-use.js';
+import type { RowSampling } from './sampling/params.js';
 
 /** Consecutive tokens of one sequence that a step computes, from position `start` on. */
 export interface SequenceRows {
@@ -12,12 +11,8 @@ export interface SequenceRows {
   readonly outputs: number;
   /** Adapters of the sequence; absent: none. */
   readonly adapters?: readonly AdapterUse[] | undefined;
-  /** Lets the device draw the next token. Absent: the device takes the likeliest token. */
-  readonly draws?: Draws | undefined;
-  /** As `TokenChoice.adjustment`. */
-  readonly adjustment?: Adjustment | undefined;
-  /** As `TokenChoice.masks`, of its rows with outputs. */
-  readonly masks?: Int32Array | undefined;
+  /** How the tokens of its outputs are chosen. Absent: the device takes the likeliest ones. */
+  readonly sampling?: RowSampling | undefined;
 }
 
 /** What a step computes: rows of S sequences. */

@@ -9,9 +9,10 @@ import { Loop } from './loop.js';
 import type { DeviceTurns, OffloadOptions } from './offload/offloaded-prefix-cache.js';
 import type { TokensRequest } from './request.js';
 import { Runner, type RunnerOptions } from './runner/runner.js';
+import { plainMode } from './sampling/mode.js';
+import type { SampledToken, SamplingParams } from './sampling/params.js';
+import type { RowOutput } from './sampling/record.js';
 import type { Sequence, SequenceOptions } from './sequence.js';
-import type { RowOutput } from './step-output.js';
-import type { TokenChoice } from './token-choice.js';
 
 export interface EngineOptions extends RunnerOptions {
   /** A text does not depend on other calls: see `LoadOptions.deterministic`. */
@@ -145,9 +146,9 @@ export class Engine {
   async prefill(
     sequence: Sequence,
     ids: readonly number[],
-    choice: TokenChoice,
+    sampling: SamplingParams,
     { signal, onPrompt, onProgress }: PromptOptions,
-  ): Promise<number> {
+  ): Promise<SampledToken> {
     let done = 0;
     const total = ids.length;
     const isFirst = sequence.tokens.length === 0;
@@ -157,7 +158,7 @@ export class Engine {
       onProgress?.({ phase: 'prefill', done, total });
     };
     const onBegin = (): void => onPrompt?.({ promptTokens: total, cachedTokens: sequence.cachedTokens });
-    const request = { sequence, ids, choice, most: 1, stops: noStops, signal, onBegin, onRows };
+    const request = { sequence, ids, sampling, most: 1, stops: noStops, signal, onBegin, onRows };
     const [token] = await this.loop.tokens(request);
     if (isFirst) this.count(sequence, total);
     return token!;
@@ -181,7 +182,7 @@ export class Engine {
    * The n ≥ 1 tokens after the last of `request.ids`, in steps shared with concurrent requests. The sequence then holds
    * all of them but the last. With drafts: the tokens up to the first that differs from its draft.
    */
-  decode(request: TokensRequest): Promise<readonly number[]> {
+  decode(request: TokensRequest): Promise<readonly SampledToken[]> {
     return this.loop.tokens(request);
   }
 
@@ -194,7 +195,7 @@ export class Engine {
       for (const tokens of chunksOf(ids, Math.min(prefillChunk, most))) {
         const take = (outputs: readonly RowOutput[]) => outputs.map(({ logits }) => logits!.slice());
         const some = await this.appending(sequence, tokens, signal, (start) =>
-          this.runner.run([rowsOf(sequence, start, tokens)], take, { mode: 'logits', signal, all: true }),
+          this.runner.run([rowsOf(sequence, start, tokens)], take, { mode: plainMode('logits'), signal, all: true }),
         );
         await needFiniteLogits(some, rows.length);
         rows.push(...some);
@@ -261,7 +262,7 @@ export class Engine {
 
   /** Makes room for `count` more tokens. Computes tokens that a preemption took. */
   private async makeRoom(sequence: Sequence, count: number, signal: AbortSignal | undefined): Promise<void> {
-    const nothing = { ids: [], choice: undefined, most: 0, stops: noStops };
+    const nothing = { ids: [], sampling: undefined, most: 0, stops: noStops };
     for (;;) {
       if (!sequence.started || sequence.missing > 0) await this.loop.tokens({ sequence, signal, ...nothing });
       if (this.blockManager.growBefore(sequence, count)) return;

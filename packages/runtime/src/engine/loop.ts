@@ -2,11 +2,13 @@ import { onAbort, yieldToEventLoop } from '@quern/core';
 import { RuntimeError } from '../error.js';
 import { type Batch, longestChain, rowsOf } from './batch.js';
 import { Queue, type QueueOptions } from './queue.js';
-import { aborted, headOf, onAbortOfAny, Request, type SharedHead, stopsOf, type TokensRequest } from './request.js';
+import { aborted, onAbortOfAny, Request, stopsOf, type TokensRequest } from './request.js';
 import type { Chain, Runner } from './runner/runner.js';
+import { canFeed, modeOf, type SamplingMode } from './sampling/mode.js';
+import type { SampledToken } from './sampling/params.js';
+import type { RowOutput } from './sampling/record.js';
 import { type Schedule, Scheduler, type SchedulerLimits } from './scheduler.js';
 import type { Sequence } from './sequence.js';
-import type { RowOutput } from './step-output.js';
 import { StepTimes } from './step-times.js';
 
 export interface LoopOptions extends QueueOptions, SchedulerLimits {
@@ -71,13 +73,13 @@ export class Loop {
 
   /**
    * The n ≥ 1 tokens after the request's tokens; the sequence then holds all of them but the last. None for a request
-   * without `choice`. Rejects with ABORTED, BUSY, DISPOSED, BAD_GRAMMAR and errors of the step; the sequence is then as before.
+   * without `sampling`. Rejects with ABORTED, BUSY, DISPOSED, BAD_GRAMMAR and errors of the step; the sequence is then as before.
    * Masks are found before: a request whose masks take long is in no step meanwhile.
    */
-  tokens(wanted: TokensRequest): Promise<readonly number[]> {
+  tokens(wanted: TokensRequest): Promise<readonly SampledToken[]> {
     return new Promise((resolve, reject) => {
-      const { choice, ids, drafts = 0, signal } = wanted;
-      const masks = choice?.masks?.(ids.slice(ids.length - drafts), signal);
+      const { sampling, ids, drafts = 0, signal } = wanted;
+      const masks = sampling?.constraint?.masksInTurns(ids.slice(ids.length - drafts), signal);
       const join = (found: Int32Array | undefined) => {
         if (this.disposed) reject(modelDisposed());
         else this.join(new Request(wanted, resolve, reject, found, this.leave));
@@ -197,8 +199,8 @@ export class Loop {
     const { runner, blockManager, plansInFlight } = this.options;
     const { batch, sequences } = schedule;
     const finished = requests.filter(({ sequence }) => sequence.missing === 0);
-    const mode = headOf(finished, runner.canDraw);
-    const rows = batch.map((each, i) => requests[i]!.withChoice(each));
+    const mode = modeOf(finished, runner.canDraw);
+    const rows = batch.map((each, i) => requests[i]!.withSampling(each));
     const signal = requests.length === 1 ? requests[0]!.wanted.signal : undefined; // others go on
     const count = this.chainLength(schedule, requests, mode);
     if (count > 1) return this.chain(rows, requests, mode, count, signal);
@@ -224,7 +226,7 @@ export class Loop {
   private async chain(
     batch: Batch,
     requests: readonly Request[],
-    mode: SharedHead,
+    mode: SamplingMode,
     count: number,
     signal: AbortSignal | undefined,
   ): Promise<number> {
@@ -251,9 +253,9 @@ export class Loop {
   };
 
   /** Number of steps before JavaScript wakes up. The sequences have room for them. */
-  private chainLength(schedule: Schedule, requests: readonly Request[], mode: SharedHead): number {
+  private chainLength(schedule: Schedule, requests: readonly Request[], mode: SamplingMode): number {
     const { batch, sequences, depth } = schedule;
-    const canChain = (mode === 'argmax' || mode === 'sampled') && this.options.runner.canChain;
+    const canChain = canFeed(mode) && this.options.runner.canChain;
     if (!canChain || !isOneRowEach(batch) || this.isDeviceWanted(schedule)) return 1;
     const time = this.times.of(batch.length, depth) ?? Number.POSITIVE_INFINITY;
     let count = Math.min(longestChain, Math.floor(wakeUpMilliseconds / time));

@@ -1,12 +1,11 @@
 import { onAbort, type QuernError } from '@quern/core';
 import { RuntimeError } from '../error.js';
-import { noToken } from '../sampling/draws.js';
 import type { SequenceRows } from './batch.js';
-import { adjustedHead, type Head, mostRecent } from './heads.js';
-import { mostNoted } from './sampled-head.js';
+import type { Proposal } from './sampling/distribution.js';
+import type { SampledToken, SamplingParams } from './sampling/params.js';
+import { noToken, takeToken } from './sampling/pipeline.js';
+import type { RowOutput } from './sampling/record.js';
 import type { Sequence } from './sequence.js';
-import type { RowOutput } from './step-output.js';
-import type { TokenChoice } from './token-choice.js';
 
 /** What a caller wants: the tokens after `ids`. */
 export interface TokensRequest {
@@ -18,8 +17,12 @@ export interface TokensRequest {
    * it. Default 0.
    */
   readonly drafts?: number | undefined;
-  /** Chooses the tokens. Absent: only keys and values are computed, and the result is empty. */
-  readonly choice: TokenChoice | undefined;
+  /** For each output: the token that was guessed for it, of a draft with randomness. */
+  readonly proposals?: readonly Proposal[] | undefined;
+  /** The token that must come next where all drafts are right. */
+  readonly forced?: number | undefined;
+  /** How the tokens are chosen. Absent: only keys and values are computed, and the result is empty. */
+  readonly sampling: SamplingParams | undefined;
   /** Most tokens to return. */
   readonly most: number;
   /** End tokens. */
@@ -31,9 +34,6 @@ export interface TokensRequest {
   readonly onRows?: ((rows: number) => void) | undefined;
 }
 
-/** Modes of shared steps. */
-export type SharedHead = Exclude<Head, 'logits'>;
-
 /** A request under way: the promise of its tokens. */
 export class Request {
   readonly sequence: Sequence;
@@ -43,19 +43,24 @@ export class Request {
   /** Tokens of the sequence before the request. */
   private readonly before: number;
 
-  /** @param masks as `TokenChoice.masks`, for the step that chooses its token @param onEnd called once, when it has ended */
+  /** @param masks as `RowSampling.masks`, for the step that chooses its tokens @param onEnd called once, when it has ended */
   constructor(
     readonly wanted: TokensRequest,
-    private readonly resolve: (tokens: readonly number[]) => void,
+    private readonly resolve: (tokens: readonly SampledToken[]) => void,
     private readonly reject: (error: unknown) => void,
     private readonly masks: Int32Array | undefined,
     private readonly onEnd: (request: Request) => void,
   ) {
-    const { sequence, ids, drafts = 0, choice } = wanted;
+    const { sequence, ids, drafts = 0, sampling } = wanted;
     this.sequence = sequence;
     this.before = sequence.tokens.length;
-    sequence.outputs = choice ? 1 + drafts : 0;
+    sequence.outputs = sampling ? 1 + drafts : 0;
     for (const id of ids) sequence.tokens.push(id);
+  }
+
+  /** Number of its last rows with outputs: one, and one per draft. */
+  get outputs(): number {
+    return this.sequence.outputs;
   }
 
   get aborted(): boolean {
@@ -88,10 +93,9 @@ export class Request {
   }
 
   /** Its rows in a step, and how their tokens are chosen. */
-  withChoice(rows: SequenceRows): SequenceRows {
+  withSampling(rows: SequenceRows): SequenceRows {
     if (rows.outputs === 0) return rows;
-    const { draws, adjustment } = this.wanted.choice!;
-    return { ...rows, draws, adjustment, masks: this.masks };
+    return { ...rows, sampling: { params: this.wanted.sampling!, masks: this.masks } };
   }
 
   /**
@@ -99,7 +103,7 @@ export class Request {
    * the sequence then holds the right ones.
    */
   settle(outputs: readonly RowOutput[], computed: number): number {
-    const { choice, onRows } = this.wanted;
+    const { sampling, onRows } = this.wanted;
     const { sequence } = this;
     const rows = computed - sequence.computed;
     sequence.computed = computed;
@@ -107,7 +111,7 @@ export class Request {
       onRows?.(rows);
       if (computed < sequence.tokens.length) return 0;
       if (this.aborted) throw aborted();
-      const found = choice ? this.choose(choice, outputs) : [];
+      const found = sampling ? this.choose(sampling, outputs) : [];
       const drafts = sequence.outputs - 1;
       if (drafts > 0) sequence.truncate(sequence.tokens.length - drafts + found.length - 1);
       this.end(found);
@@ -121,14 +125,14 @@ export class Request {
    */
   settleChain(found: Int32Array, start: number): number {
     const { sequence } = this;
-    const choice = this.wanted.choice!;
+    const sampling = this.wanted.sampling!;
     return this.orFail(() => {
       if (this.aborted) throw aborted();
       const count = found.length > 1 && found.at(-1) === noToken ? found.length - 1 : found.length;
-      const tokens: number[] = [];
+      const tokens: SampledToken[] = [];
       for (let i = 0; i < count; i++)
-        tokens.push(choice.take({ best: found.subarray(i, i + 1), logits: undefined }));
-      for (let i = 0; i < count - 1; i++) sequence.tokens.push(tokens[i]!);
+        tokens.push(takeToken(sampling, { best: found.subarray(i, i + 1), logits: undefined }));
+      for (let i = 0; i < count - 1; i++) sequence.tokens.push(tokens[i]!.token);
       sequence.kv.truncate(start + count);
       sequence.computed = start + count;
       this.end(tokens);
@@ -153,14 +157,17 @@ export class Request {
   }
 
   /** The tokens of its outputs, up to the first that differs from the draft. */
-  private choose(choice: TokenChoice, outputs: readonly RowOutput[]): number[] {
-    const { tokens, outputs: count } = this.sequence;
-    const first = tokens.length - count + 1;
-    const found: number[] = [];
+  private choose(sampling: SamplingParams, outputs: readonly RowOutput[]): SampledToken[] {
+    const { drafts = 0, proposals, forced } = this.wanted;
+    const { tokens } = this.sequence;
+    const first = tokens.length - this.outputs + 1;
+    const words = (this.masks?.length ?? 0) / (1 + drafts);
+    const found: SampledToken[] = [];
     for (const [i, row] of outputs.entries()) {
-      const token = choice.take(row);
-      found.push(token);
-      if (token !== tokens[first + i]) break;
+      const mask = this.masks?.subarray(i * words, (i + 1) * words);
+      const given = { mask, proposal: proposals?.[i], forced: i === drafts ? forced : undefined };
+      found.push(takeToken(sampling, row, given));
+      if (found[i]!.token !== tokens[first + i]) break;
     }
     return found;
   }
@@ -183,7 +190,7 @@ export class Request {
     this.reject(this.failure.error);
   }
 
-  private end(tokens: readonly number[]): void {
+  private end(tokens: readonly SampledToken[]): void {
     if (this.ended) return;
     this.close();
     this.resolve(tokens);
@@ -199,38 +206,6 @@ export class Request {
     this.endWatch?.();
     this.endWatch = undefined;
   }
-}
-
-/** The mode with the least output that gives each of these requests its token. */
-export function headOf(requests: readonly Request[], canDraw: boolean): SharedHead {
-  const choices = requests.flatMap(({ wanted }) => wanted.choice ?? []);
-  if (choices.length === 0) return 'none';
-  const isPlain = ({ head, masks, notedTokens }: TokenChoice) =>
-    head === 'argmax' && !masks && notedTokens === undefined;
-  if (choices.every(isPlain)) return 'argmax';
-  const isDrawn = (choice: TokenChoice) => choice.head === 'argmax' || choice.draws !== undefined;
-  const recent = Math.max(...requests.map(recentOf));
-  const noted = Math.max(...choices.map(({ notedTokens }) => notedTokens ?? -1));
-  const fits = recent <= mostRecent && noted <= mostNoted;
-  if (!(canDraw && choices.every(isDrawn) && fits)) return 'ranked';
-  const head = drawnHead(choices, recent);
-  return noted < 0 ? head : `${head} noted`;
-}
-
-/** Most earlier tokens that penalties of any of its rows count. */
-const recentOf = ({ wanted: { choice }, sequence: { outputs } }: Request): number => {
-  const recent = choice?.adjustment?.recent ?? 0;
-  return recent === 0 ? 0 : recent + outputs - 1;
-};
-
-function drawnHead(choices: readonly TokenChoice[], recent: number) {
-  const adjustments = choices.flatMap(({ adjustment }) => adjustment ?? []);
-  if (adjustments.length > 0)
-    return adjustedHead(
-      adjustments.some(({ bias }) => bias.size > 0),
-      recent,
-    );
-  return choices.some(({ masks }) => masks) ? 'masked' : 'sampled';
 }
 
 /** The tokens that end a row of a chain: `noToken` and the end tokens of all requests. */

@@ -174,9 +174,12 @@ class NextStep implements Schedule {
     prompts.sort(byTurn(this.now));
     const { shares } = this;
     if (!shares || this.limits.alone) return this.addUpTo(prompts, this.promptRows(prompts));
-    this.addUpTo(prompts, this.limits.prefillChunk, (sequence) => shares.of(sequence));
-    const others = prompts.filter(({ started, steps }) => started && steps === 0);
-    this.addUpTo(others, shares.left); // which those who wait for blocks cannot use
+    const { prefillChunk } = this.limits;
+    const decoding = this.rows;
+    this.addUpTo(prompts, prefillChunk, (sequence) => shares.of(sequence));
+    const left = Math.min(shares.left, prefillChunk - (this.rows - decoding)); // those who wait for blocks cannot use it
+    const others = prompts.filter((sequence) => sequence.started && !this.sequences.includes(sequence));
+    this.addUpTo(others, left);
   }
 
   /** Adds tokens of prompts: up to `left`, and up to `share` of each. */

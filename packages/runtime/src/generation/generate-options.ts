@@ -2,11 +2,10 @@ import { checkOptions, type ProgressListener, type Refuse, rules, type Schema } 
 import { encodeChatSchema } from '../chat/chat-template.js';
 import type { EncodeChatOptions } from '../chat/index.js';
 import type { PromptCounts } from '../engine/engine.js';
+import type { TokenLogprobs } from '../engine/sampling/logprobs.js';
+import { SamplingError, type SamplingOptions, samplingSchema } from '../engine/sampling/options.js';
 import { badOption } from '../error.js';
 import { type AdapterChoices, adaptersOption } from '../model/adapters.js';
-import { SamplingError, type SamplingOptions } from '../sampling/index.js';
-import type { TokenLogprobs } from '../sampling/logprobs.js';
-import { samplingSchema } from '../sampling/options.js';
 import { needSpeculateOptions, type SpeculateOptions } from '../speculation/speculate-options.js';
 import {
   type SchemaRules,

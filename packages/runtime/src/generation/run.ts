@@ -1,19 +1,22 @@
 import { onAbort, QuernError } from '@quern/core';
 import type { Sequence } from '../engine/sequence.js';
-import { logprobChoice } from '../engine/logprob-choice.js';
-import { firstChoice, type TokenChoice, tokenChoice } from '../engine/token-choice.js';
+import type { TokenLogprobs } from '../engine/sampling/logprobs.js';
+import { samplingOf } from '../engine/sampling/options.js';
+import {
+  forFirstToken,
+  type SampledToken,
+  type SamplingParams,
+  samplingParams,
+} from '../engine/sampling/params.js';
 import type { AdapterLoan } from '../model/adapters.js';
-import type { TokenLogprobs } from '../sampling/logprobs.js';
 import type { DraftSource } from '../speculation/draft-source.js';
 import { needExactRows } from '../speculation/speculate-options.js';
-import { constrainedChoice } from '../structured/constrained-choice.js';
 import type { Constraint } from '../structured/constraint.js';
 import { outputValue } from '../structured/json-schema.js';
 import { whileLive } from '../while-live.js';
-import type { Decoding } from './decoding.js';
+import { Decoding } from './decoding.js';
 import type { EndReason, GenerateOptions, GenerationPiece, GenerationResult } from './generate-options.js';
 import type { GenerationSource, Prompt } from './generation-source.js';
-import { openDecoding } from './open-decoding.js';
 import { TextOutput } from './text-output.js';
 
 const stopsOf = ({ stop = [] }: GenerateOptions): readonly string[] =>
@@ -23,15 +26,15 @@ const perSecond = (count: number, ms: number): number => (ms > 0 && count > 0 ? 
 
 /** A running generation, from the first prompt token to the result. */
 export class Run<Value = unknown, Text extends string = string> {
-  private readonly choice: TokenChoice;
+  private readonly sampling: SamplingParams;
   private readonly output: TextOutput;
   private readonly tokens: number[] = [];
   /** Tokens whose text has not been given out. */
   private pending: number[] = [];
-  private readonly notes: TokenLogprobs[] | undefined;
-  private readonly logprobs: TokenLogprobs[] = [];
+  /** If they are wanted: those of `tokens`. */
+  private readonly logprobs: TokenLogprobs[] | undefined;
   /** Computed tokens; the first `taken` of them are part of the text. */
-  private ahead: readonly number[] = [];
+  private ahead: readonly SampledToken[] = [];
   private taken = 0;
   private readonly draft: DraftSource | undefined;
   private sequence: Sequence | undefined;
@@ -57,17 +60,14 @@ export class Run<Value = unknown, Text extends string = string> {
     private readonly source: GenerationSource,
     private readonly options: GenerateOptions,
     private readonly prompt: Prompt,
-    private readonly constraint: Constraint | undefined,
+    constraint: Constraint | undefined,
   ) {
     if (options.speculate) needExactRows(source.engine.backend);
     this.draft = source.draft();
-    const choice = tokenChoice(options, source.vocabulary);
-    for (const id of this.prompt.ids) choice.accept(id);
-    const allowed = this.constraint ? constrainedChoice(choice, this.constraint) : choice;
-    const noting = options.logprobs === undefined ? undefined : logprobChoice(allowed, options.logprobs);
-    this.choice = noting ?? allowed;
-    this.notes = noting?.notes;
-    const { special = false } = options;
+    const { logprobs, special = false } = options;
+    this.sampling = samplingParams(samplingOf(options), source.vocabulary, { constraint, logprobs });
+    for (const id of this.prompt.ids) this.sampling.recent?.accept(id);
+    this.logprobs = logprobs === undefined ? undefined : [];
     const stop = stopsOf(options);
     const { continues, shown } = this.prompt;
     this.output = new TextOutput(source.tokenizer, { stop, special, continues, shown });
@@ -104,7 +104,7 @@ export class Run<Value = unknown, Text extends string = string> {
       text: this.output.text as Text,
       value: this.value,
       tokens,
-      ...(this.notes && { logprobs: this.logprobs }),
+      ...(this.logprobs && { logprobs: this.logprobs }),
       reason: this.reason ?? 'abort',
       ...(this.reason === 'stop' && { stop: this.output.stop }),
       promptTokens: prompt.ids.length,
@@ -150,23 +150,21 @@ export class Run<Value = unknown, Text extends string = string> {
     this.loan = this.source.adapters();
     const sequence = engine.sequence({ priority, maxWaitMs, reuse, group, adapters: this.loan.uses });
     this.sequence = sequence;
-    const choice = firstChoice(this.choice);
-    const token = await engine.prefill(sequence, this.prompt.ids, choice, { signal, onPrompt, onProgress });
+    const sampling = forFirstToken(this.sampling);
+    const first = await engine.prefill(sequence, this.prompt.ids, sampling, { signal, onPrompt, onProgress });
     this.prefillMs = performance.now() - sequence.startedAt;
     this.cached = sequence.cachedTokens;
-    this.choice.accept(token);
     this.decoding = this.openDecoding(sequence);
-    return this.take(token);
+    return this.take(first);
   }
 
   private openDecoding(sequence: Sequence): Decoding {
     const { engine, tokenizer } = this.source;
     const { signal, ignoreEos, speculate } = this.options;
     const stops = Int32Array.from(ignoreEos ? [] : (tokenizer?.eog ?? []));
-    const { choice, constraint, draft, room } = this;
+    const { sampling, draft, room } = this;
     const prompt = this.prompt.ids;
-    const what = { prompt, room, speculate, draft, constraint };
-    return openDecoding({ engine, sequence, choice, stops, signal, ...what });
+    return new Decoding({ engine, sequence, sampling, stops, signal, prompt, room, speculate, draft });
   }
 
   /** Takes the next token; computes it where no token is ahead. */
@@ -175,7 +173,7 @@ export class Run<Value = unknown, Text extends string = string> {
     if (this.taken === this.ahead.length) {
       const start = performance.now();
       const last = this.tokens[this.tokens.length - 1]!;
-      this.ahead = await decoding.next([last], this.room - this.prompt.ids.length - this.tokens.length);
+      this.ahead = await decoding.next(last, this.room - this.prompt.ids.length - this.tokens.length);
       this.decodeMs += performance.now() - start;
       this.taken = 0;
     }
@@ -189,17 +187,16 @@ export class Run<Value = unknown, Text extends string = string> {
   }
 
   /** Adds a token to the text, or ends the text. Returns the text completed by the token. */
-  private take(token: number): string {
+  private take({ token, logprobs }: SampledToken): string {
     const { maxTokens, ignoreEos } = this.options;
     const isEnd = !ignoreEos && this.source.tokenizer?.eog.has(token);
-    const note = this.notes?.shift();
     if (maxTokens === 0 || isEnd) {
       this.reason = isEnd ? 'eos' : 'length';
       return '';
     }
     this.tokens.push(token);
     this.pending.push(token);
-    if (note) this.logprobs.push(note);
+    if (logprobs) this.logprobs?.push(logprobs);
     const text = this.output.push(token);
     this.reason = this.endReason();
     return text;
@@ -216,7 +213,11 @@ export class Run<Value = unknown, Text extends string = string> {
     const tokens = this.pending;
     this.pending = [];
     const end = this.tokens.length; // all tokens have been given out
-    return { text, tokens, ...(this.notes && { logprobs: this.logprobs.slice(end - tokens.length, end) }) };
+    return {
+      text,
+      tokens,
+      ...(this.logprobs && { logprobs: this.logprobs.slice(end - tokens.length, end) }),
+    };
   }
 }
 

@@ -17,7 +17,7 @@ import type { GenerationSource, Prompt } from '../generation/generation-source.j
 import { withDescribed } from '../generation/tool-options.js';
 import type { NoticeListener } from '../notice.js';
 import type { DraftSource, DraftTarget } from '../speculation/draft-source.js';
-import { needSameVocabulary } from '../speculation/same-vocabulary.js';
+import { needSameVocabulary } from '../speculation/draft-source.js';
 import {
   needExactRows,
   needSpeculateOptions,

@@ -1,10 +1,12 @@
-import type { Distribution } from '../sampling/distribution.js';
+import type { Distribution } from '../engine/sampling/distribution.js';
 
 /** Guessed next tokens. */
 export interface Draft {
   readonly tokens: readonly number[];
   /** The distribution that each token was drawn from; absent for drafts without randomness. */
-  readonly proposals?: readonly Distribution[];
+  readonly proposals?: readonly Distribution[] | undefined;
+  /** The token that must follow, whatever the model says. */
+  readonly forced?: number | undefined;
 }
 
 /** Guesses next tokens. */

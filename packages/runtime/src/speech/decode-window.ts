@@ -1,5 +1,5 @@
 import { deflateSync } from 'node:zlib';
-import { Random } from '../sampling/random.js';
+import { Random } from '../engine/sampling/random.js';
 import { searchBeams } from './beam-search.js';
 import type { ResolvedOptions } from './options.js';
 import type { SpeechSession } from './session.js';

@@ -1,5 +1,5 @@
 import type { KvSequence } from '@quern/core';
-import type { Random } from '../sampling/random.js';
+import type { Random } from '../engine/sampling/random.js';
 import type { SpeechSession } from './session.js';
 import { applyRules, argmax, logProbability, type NextTokens, type RuleOptions } from './token-rules.js';
 

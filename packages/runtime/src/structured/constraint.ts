@@ -4,6 +4,12 @@ import type { TokenMatcher } from './token-matcher.js';
 /** Most tokens that are taken without being chosen. */
 const mostForced = 64;
 
+export interface AllowedDrafts {
+  readonly tokens: readonly number[];
+  /** The token that must come after them. */
+  readonly forced?: number;
+}
+
 /** Which tokens may come next in one generation. Its methods throw RuntimeError BAD_GRAMMAR beyond the grammar's bounds. */
 export class Constraint {
   private bits = new Int32Array(0);
@@ -81,27 +87,15 @@ export class Constraint {
     return found;
   }
 
-  /** The logits, with -Infinity for tokens that may not come next; a copy where there are such tokens. */
-  masked(logits: Float32Array): Float32Array {
-    const bits = this.masks();
-    if (!bits) return logits;
-    return logits.map((logit, id) =>
-      (bits[id >>> 5]! >>> (id & 31)) & 1 ? logit : Number.NEGATIVE_INFINITY,
-    );
-  }
-
   /** Goes on by a token. */
   accept(token: number): void {
     withinBounds(() => this.matcher.accept(token));
   }
 
-  /** The tokens that must come next, whatever the model says; at most `most`. */
-  forced(most: number): number[] {
-    if (!this.forces) return [];
-    return withinBounds(() => this.matcher.forced()).slice(0, Math.min(most, mostForced));
-  }
-
-  /** `forced` in turns of the event loop: a promise where one is not enough. The place must stay as it is meanwhile. */
+  /**
+   * The tokens that must come next, whatever the model says; at most `most`. In turns of the event loop: a promise where
+   * one is not enough. The place must stay as it is meanwhile.
+   */
   forcedInTurns(most: number, signal: AbortSignal | undefined): number[] | Promise<number[]> {
     if (!this.forces) return [];
     const found = withinBounds(() => this.matcher.forcedInTurns(signal));
@@ -110,20 +104,19 @@ export class Constraint {
   }
 
   /**
-   * The first tokens of `drafts`: each may come there, and only after the last one may a token be forced. In turns of the
+   * The first tokens of `drafts`: each may come there, and after the last one a token may be `forced`. In turns of the
    * event loop; masks at their places are at hand afterwards.
    */
-  async allowed(drafts: readonly number[], signal?: AbortSignal): Promise<readonly number[]> {
+  async allowed(drafts: readonly number[], signal?: AbortSignal): Promise<AllowedDrafts> {
     const ahead = this.fork();
-    let count = 0;
-    for (const token of drafts) {
+    for (const [i, token] of drafts.entries()) {
       await this.findMask(ahead.matcher, signal);
-      if (!withinBounds(() => ahead.matcher.allows(token))) break;
+      if (!withinBounds(() => ahead.matcher.allows(token))) return { tokens: drafts.slice(0, i) };
       ahead.accept(token);
-      count++;
-      if ((await ahead.forcedInTurns(1, signal)).length > 0) break;
+      const [forced] = await ahead.forcedInTurns(1, signal);
+      if (forced !== undefined) return { tokens: drafts.slice(0, i + 1), forced };
     }
-    return drafts.slice(0, count);
+    return { tokens: drafts };
   }
 
   /** An independent constraint at the same place. */

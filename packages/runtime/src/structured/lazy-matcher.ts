@@ -93,10 +93,6 @@ export class LazyMatcher implements TokenMatcher {
     }
   }
 
-  forced(): number[] {
-    return this.place.inside?.matcher.forced() ?? [];
-  }
-
   forcedInTurns(signal?: AbortSignal): number[] | Promise<number[]> {
     return this.places.at(-1)!.isOpen
       ? this.forcedLater(signal)

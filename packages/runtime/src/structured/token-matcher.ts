@@ -14,9 +14,7 @@ export interface TokenMatcher {
   allows(token: number): boolean;
   /** Throws if the token is not allowed. */
   accept(token: number): void;
-  /** The tokens that must come next. */
-  forced(): number[];
-  /** `forced` in turns: a promise where one is not enough. The matcher stays at its place meanwhile. */
+  /** The tokens that must come next. In turns: a promise where one is not enough. The matcher stays at its place. */
   forcedInTurns(signal?: AbortSignal): number[] | Promise<number[]>;
   /** Takes back the last `tokens` tokens. */
   rollback(tokens: number): void;

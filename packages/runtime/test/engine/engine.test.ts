@@ -4,11 +4,12 @@ import { type LanguageModel, loadLanguageModel, openModelFile } from '@quern/mod
 import { Engine } from '../../src/engine/engine.js';
 import { Runner } from '../../src/engine/runner/runner.js';
 import type { Sequence } from '../../src/engine/sequence.js';
-import { logprobChoice } from '../../src/engine/logprob-choice.js';
 import { longestChain } from '../../src/engine/batch.js';
-import { greedy, type TokenChoice, tokenChoice } from '../../src/engine/token-choice.js';
-import type { SamplingOptions } from '../../src/sampling/index.js';
+import type { SamplingOptions } from '../../src/engine/sampling/options.js';
+import { type SampledToken, type SamplingParams, samplingParams } from '../../src/engine/sampling/params.js';
+import type { Constraint } from '../../src/structured/constraint.js';
 import { tiny, writeTinyModel } from '../tiny-model.js';
+import { greedy, idsOf } from './requests.js';
 
 let backend: Backend;
 let model: LanguageModel;
@@ -36,7 +37,7 @@ const caches: Readonly<Record<string, (sequences?: number) => KvCache>> = {
 async function prefilled(cache: KvCache, capture = true) {
   const engine = new Engine({ model, cache, capture, prefillChunk: 64 });
   const sequence = engine.sequence({ reuse: false });
-  const first = await engine.prefill(sequence, prompt, greedy, {});
+  const { token: first } = await engine.prefill(sequence, prompt, greedy, {});
   return { engine, sequence, first, [Symbol.dispose]: () => cache.dispose() };
 }
 
@@ -51,22 +52,16 @@ function stoppedClock() {
 }
 
 interface Chain {
-  readonly choice?: TokenChoice;
+  readonly sampling?: SamplingParams;
   readonly stops?: Int32Array;
   readonly signal?: AbortSignal;
 }
 
 /** Up to `most` tokens after `token`. */
-const chain = (engine: Engine, sequence: Sequence, token: number, most: number, options: Chain = {}) =>
-  engine.decode({
-    sequence,
-    ids: [token],
-    most,
-    choice: greedy,
-    stops: new Int32Array(0),
-    signal: undefined,
-    ...options,
-  });
+async function chain(engine: Engine, sequence: Sequence, token: number, most: number, options: Chain = {}) {
+  const rest = { sampling: greedy, stops: new Int32Array(0), signal: undefined, ...options };
+  return idsOf(await engine.decode({ sequence, ids: [token], most, ...rest }));
+}
 
 /** Tokens after `token`, one step each. */
 async function oneByOne(
@@ -74,28 +69,42 @@ async function oneByOne(
   sequence: Sequence,
   token: number,
   count: number,
-  choice: TokenChoice = greedy,
+  sampling: SamplingParams = greedy,
 ): Promise<number[]> {
   const tokens = [token];
   for (let i = 0; i < count; i++)
-    tokens.push(...(await chain(engine, sequence, tokens.at(-1)!, 1, { choice })));
+    tokens.push(...(await chain(engine, sequence, tokens.at(-1)!, 1, { sampling })));
   return tokens.slice(1);
 }
 
 /** The tokens after `ids`, whose first one is no draft. */
-const check = (
+async function check(
   engine: Engine,
   sequence: Sequence,
   ids: readonly number[],
-  choice: TokenChoice = greedy,
-): Promise<readonly number[]> => {
+  sampling: SamplingParams = greedy,
+): Promise<number[]> {
   const rest = { most: 1, stops: new Int32Array(0), signal: undefined };
-  return engine.decode({ sequence, ids, drafts: ids.length - 1, choice, ...rest });
-};
+  return idsOf(await engine.decode({ sequence, ids, drafts: ids.length - 1, sampling, ...rest }));
+}
+
+/** Records the modes of all steps that recur. */
+function watchedModes() {
+  const { run } = Runner.prototype;
+  const kinds = new Set<string>();
+  Runner.prototype.run = function (batch, take, options) {
+    kinds.add(options.mode.kind);
+    return run.call(this, batch, take as never, options) as never;
+  };
+  const dispose = () => {
+    Runner.prototype.run = run;
+  };
+  return { kinds, [Symbol.dispose]: dispose };
+}
 
 /** Options for random draws with a fixed seed. */
 const drawing = () =>
-  tokenChoice({ temperature: 1.5, topK: 0, topP: 0.95, minP: 0, seed: 3 }, model.config.vocabulary);
+  samplingParams({ temperature: 1.5, topK: 0, topP: 0.95, minP: 0, seed: 3 }, model.config.vocabulary);
 
 /** The sampler's draws from the logits, step by step. */
 async function expectedDraws(count: number): Promise<number[]> {
@@ -144,10 +153,10 @@ describe.each(Object.entries(caches))('in a %s cache', (_name, cacheOf) => {
   test('chains of any length draw the sampler’s tokens', async () => {
     using it = await prefilled(cacheOf());
     const { engine, sequence, first } = it;
-    const choice = drawing();
+    const sampling = drawing();
     const tokens: number[] = [];
     for (let count = 1; tokens.length < 40; count = (count % 7) + 1)
-      tokens.push(...(await chain(engine, sequence, tokens.at(-1) ?? first, count, { choice })));
+      tokens.push(...(await chain(engine, sequence, tokens.at(-1) ?? first, count, { sampling })));
     expect(tokens).toEqual(await expectedDraws(tokens.length));
     expect(new Set(tokens).size).toBeGreaterThan(10);
     expect(sequence.tokens.length).toBe(prompt.length + tokens.length);
@@ -156,14 +165,14 @@ describe.each(Object.entries(caches))('in a %s cache', (_name, cacheOf) => {
   test('chains and single steps share one random stream, with and without stops', async () => {
     using it = await prefilled(cacheOf());
     const { engine, sequence, first } = it;
-    const choice = drawing();
+    const sampling = drawing();
     const want = await expectedDraws(20);
-    const tokens = [...(await oneByOne(engine, sequence, first, 2, choice))];
+    const tokens = [...(await oneByOne(engine, sequence, first, 2, sampling))];
     while (tokens.length < 20) {
       const count = Math.min(8, 20 - tokens.length);
-      const options = { choice, stops: Int32Array.of(want[5]!) };
+      const options = { sampling, stops: Int32Array.of(want[5]!) };
       tokens.push(...(await chain(engine, sequence, tokens.at(-1)!, count, options)));
-      if (tokens.length < 20) tokens.push(...(await oneByOne(engine, sequence, tokens.at(-1)!, 1, choice)));
+      if (tokens.length < 20) tokens.push(...(await oneByOne(engine, sequence, tokens.at(-1)!, 1, sampling)));
     }
     expect(tokens).toEqual(want);
   });
@@ -176,7 +185,7 @@ describe.each(Object.entries(caches))('in a %s cache', (_name, cacheOf) => {
     expect(await check(engine, sequence, [first, want[0]!, want[1]!, wrong, 7])).toEqual(want.slice(0, 3));
     expect(sequence.tokens).toEqual([...prompt, first, ...want.slice(0, 2)]);
     expect(sequence.kv.length).toBe(prompt.length + 3);
-    expect(await check(engine, sequence, want.slice(2, 5), { ...greedy, head: 'ranked' })).toEqual(
+    expect(await check(engine, sequence, want.slice(2, 5), { ...greedy, distributions: true })).toEqual(
       want.slice(3, 6),
     );
   });
@@ -187,17 +196,17 @@ describe.each(Object.entries(caches))('in a %s cache', (_name, cacheOf) => {
     const want = await expected(6);
     const others = await Promise.all(
       [greedy, drawing(), drawing()].map(async (choice) => {
-        const lease = engine.sequence({ reuse: false });
-        return { lease, choice, first: await engine.prefill(lease, prompt, choice, {}) };
+        const sequence = engine.sequence({ reuse: false });
+        return { sequence, choice, first: (await engine.prefill(sequence, prompt, choice, {})).token };
       }),
     );
     const draft = [first, ...want.slice(0, 3), (want[3]! + 1) % model.config.vocabulary];
     const late = engine.sequence({ reuse: false });
-    const drawsDraft = await oneByOne(engine, others[2]!.lease, others[2]!.first, 4, others[2]!.choice);
-    const [checked, likeliest, drawn, prefilledLate] = await Promise.all([
+    const drawsDraft = await oneByOne(engine, others[2]!.sequence, others[2]!.first, 4, others[2]!.choice);
+    const [checked, likeliest, drawn, { token: prefilledLate }] = await Promise.all([
       check(engine, sequence, draft),
-      oneByOne(engine, others[0]!.lease, others[0]!.first, 1),
-      check(engine, others[1]!.lease, [others[1]!.first, ...drawsDraft.slice(0, 3)], others[1]!.choice),
+      oneByOne(engine, others[0]!.sequence, others[0]!.first, 1),
+      check(engine, others[1]!.sequence, [others[1]!.first, ...drawsDraft.slice(0, 3)], others[1]!.choice),
       engine.prefill(late, prompt, greedy, {}),
     ]);
     expect(checked).toEqual(want.slice(0, 4));
@@ -208,7 +217,7 @@ describe.each(Object.entries(caches))('in a %s cache', (_name, cacheOf) => {
   });
 });
 
-test('an abort or an error in the callback leaves the sequence unchanged', async () => {
+test('an abort or an error of a constraint leaves the sequence unchanged', async () => {
   using it = await prefilled(caches.paged!());
   const { engine, sequence, first } = it;
   const aborted = AbortSignal.abort();
@@ -216,10 +225,14 @@ test('an abort or an error in the callback leaves the sequence unchanged', async
     code: 'ABORTED',
   });
   expect(sequence.tokens.length).toBe(prompt.length);
-  const take = () => {
-    throw new Error('taken');
+  const constraint: Partial<Constraint> = {
+    masksInTurns: () => undefined,
+    accept() {
+      throw new Error('taken');
+    },
   };
-  await expect(check(engine, sequence, [first, 3], { ...greedy, take })).rejects.toThrow('taken');
+  const sampling = { ...greedy, constraint: constraint as Constraint };
+  await expect(check(engine, sequence, [first, 3], sampling)).rejects.toThrow('taken');
   expect(sequence.tokens.length).toBe(prompt.length);
   expect(await oneByOne(engine, sequence, first, 6)).toEqual(await expected(6));
 });
@@ -235,7 +248,7 @@ test('two sequences in turn', async () => {
   using it = await prefilled(cache);
   const { engine, first } = it;
   const other = engine.sequence({ reuse: false });
-  const otherFirst = await engine.prefill(other, [1, 40, 3], greedy, {});
+  const { token: otherFirst } = await engine.prefill(other, [1, 40, 3], greedy, {});
   const eight = async (sequence: Sequence, token: number) => {
     const tokens = [token];
     while (tokens.length < 9)
@@ -279,13 +292,13 @@ test.each([
   const texts = async (together: boolean) => {
     const sequences = prompts.map(() => engine.sequence({ reuse: false }));
     const firsts = await inTurn(
-      prompts.map((ids, i) => () => engine.prefill(sequences[i]!, ids, greedy, {})),
+      prompts.map((ids, i) => async () => (await engine.prefill(sequences[i]!, ids, greedy, {})).token),
     );
     const calls = sequences.map((sequence, i) => async () => {
-      const choice = i === 1 ? drawing() : greedy;
+      const sampling = i === 1 ? drawing() : greedy;
       const tokens = [firsts[i]!];
       while (tokens.length < 20 + 5 * i) {
-        const options = { choice, stops: Int32Array.of(tokens.at(-3) ?? 0) };
+        const options = { sampling, stops: Int32Array.of(tokens.at(-3) ?? 0) };
         const most = 20 + 5 * i - tokens.length;
         tokens.push(...(await chain(engine, sequence, tokens.at(-1)!, most, options)));
         expect(sequence.tokens.length).toBe(prompts[i]!.length + tokens.length - 1);
@@ -314,8 +327,8 @@ test('greedy, drawn and penalised rows in one step', async () => {
   using it = await prefilled(cache);
   const { engine, first } = it;
   const penalised = () =>
-    tokenChoice({ temperature: 1.5, presencePenalty: 1, seed: 4 }, model.config.vocabulary);
-  const rows = async (choices: readonly TokenChoice[]) => {
+    samplingParams({ temperature: 1.5, presencePenalty: 1, seed: 4 }, model.config.vocabulary);
+  const rows = async (choices: readonly SamplingParams[]) => {
     const sequences = choices.map(() => engine.sequence({ reuse: false }));
     for (const sequence of sequences) await engine.prefill(sequence, prompt, greedy, {});
     const found = await Promise.all(
@@ -333,11 +346,12 @@ test('greedy, drawn and penalised rows in one step', async () => {
 test('penalties and biases beside other rows: the device chooses, as JavaScript would', async () => {
   const cache = contiguousKvCache(backend, { ...shape, sequences: 5 });
   using it = await prefilled(cache);
-  const { engine, first } = it;
-  const choose = (options: SamplingOptions): TokenChoice => {
-    const choice = tokenChoice(options, model.config.vocabulary);
-    for (const id of prompt) choice.accept(id);
-    return choice;
+  using host = await prefilled(contiguousKvCache(backend, { ...shape, sequences: 5 }), false);
+  const { first } = it;
+  const choose = (options: SamplingOptions): SamplingParams => {
+    const params = samplingParams(options, model.config.vocabulary);
+    for (const id of prompt) params.recent?.accept(id);
+    return params;
   };
   const options: readonly SamplingOptions[] = [
     { temperature: 0, frequencyPenalty: 2 },
@@ -345,61 +359,60 @@ test('penalties and biases beside other rows: the device chooses, as JavaScript 
     { temperature: 0, logitBias: { 5: 2, 7: Number.NEGATIVE_INFINITY, 9: 1 } },
     { temperature: 1.2, seed: 8, logitBias: { 5: 1 }, frequencyPenalty: 0.5, penaltyWindow: -1 },
   ];
-  const run = async (choices: readonly TokenChoice[]) => {
+  const run = async ({ engine }: typeof it, choices: readonly SamplingParams[]) => {
     const leases = choices.map(() => engine.sequence({ reuse: false }));
-    for (const lease of leases) await engine.prefill(lease, prompt, greedy, {});
+    for (const sequence of leases) await engine.prefill(sequence, prompt, greedy, {});
     const found = await Promise.all(
       choices.map((choice, i) => oneByOne(engine, leases[i]!, first, 8, choice)),
     );
-    for (const lease of leases) engine.release(lease);
+    for (const sequence of leases) engine.release(sequence);
     return found;
   };
-  const inJavaScript = (choice: TokenChoice): TokenChoice => ({ ...choice, draws: undefined });
-  const onDevice = (choice: TokenChoice): TokenChoice => ({
-    ...choice,
-    take(row) {
-      expect(row.logits).toBeUndefined();
-      return choice.take(row);
-    },
-  });
-  const wanted = await run(options.map((each) => inJavaScript(choose(each))));
-  expect(await run(options.map((each) => onDevice(choose(each))))).toEqual(wanted);
+  const wanted = await run(host, options.map(choose));
+  using modes = watchedModes();
+  expect(await run(it, options.map(choose))).toEqual(wanted);
   const alone = [];
-  for (const each of options) alone.push(...(await run([onDevice(choose(each))])));
+  for (const each of options) alone.push(...(await run(it, [choose(each)])));
   expect(alone).toEqual(wanted);
+  expect(modes.kinds).toEqual(new Set(['drawn']));
 });
 
 test('log-probabilities beside other rows: the device finds them, as JavaScript would', async () => {
   const cache = contiguousKvCache(backend, { ...shape, sequences: 4 });
   using it = await prefilled(cache);
-  const { engine, first } = it;
+  using host = await prefilled(contiguousKvCache(backend, { ...shape, sequences: 4 }), false);
+  const { first } = it;
   const options: readonly SamplingOptions[] = [
     { temperature: 0 },
     { temperature: 1.4, seed: 5 },
     { temperature: 1.2, seed: 6, frequencyPenalty: 2, logitBias: { 5: 2 } },
   ];
-  const run = async (change: (choice: TokenChoice) => TokenChoice) => {
-    const choices = options.map((each, i) =>
-      logprobChoice(change(tokenChoice(each, model.config.vocabulary)), 3 * i),
-    );
+  const run = async ({ engine }: typeof it) => {
+    const { vocabulary } = model.config;
+    const choices = options.map((each, i) => samplingParams(each, vocabulary, { logprobs: 3 * i }));
     const leases = choices.map(() => engine.sequence({ reuse: false }));
-    for (const lease of leases) await engine.prefill(lease, prompt, greedy, {});
-    await Promise.all(choices.map((choice, i) => oneByOne(engine, leases[i]!, first, 6, choice)));
-    for (const lease of leases) engine.release(lease);
-    return choices.map(({ notes }) => notes);
+    for (const sequence of leases) await engine.prefill(sequence, prompt, greedy, {});
+    const texts = choices.map(async (sampling, i) => {
+      const found: SampledToken[] = [];
+      while (found.length < 6) {
+        const ids = [found.at(-1)?.token ?? first];
+        const rest = { most: 1, stops: new Int32Array(0), signal: undefined };
+        found.push(...(await engine.decode({ sequence: leases[i]!, ids, sampling, ...rest })));
+      }
+      return found.map(({ logprobs }) => logprobs!);
+    });
+    const all = await Promise.all(texts);
+    for (const sequence of leases) engine.release(sequence);
+    return all;
   };
-  const inJavaScript = await run((choice) => ({ ...choice, head: 'ranked', draws: undefined }));
-  const onDevice = await run((choice) => ({
-    ...choice,
-    take(row) {
-      expect(row.logits).toBeUndefined();
-      return choice.take(row);
-    },
-  }));
-  const tokensOf = (notes: typeof onDevice) =>
-    notes.map((row) => row.map(({ token, top }) => [token, ...top.map((each) => each.token)]));
-  const valuesOf = (notes: typeof onDevice) =>
-    notes.flat().flatMap(({ logprob, top }) => [logprob, ...top.map((each) => each.logprob)]);
+  const inJavaScript = await run(host);
+  using modes = watchedModes();
+  const onDevice = await run(it);
+  expect(modes.kinds).toEqual(new Set(['drawn']));
+  const tokensOf = (logprobs: typeof onDevice) =>
+    logprobs.map((row) => row.map(({ token, top }) => [token, ...top.map((each) => each.token)]));
+  const valuesOf = (logprobs: typeof onDevice) =>
+    logprobs.flat().flatMap(({ logprob, top }) => [logprob, ...top.map((each) => each.logprob)]);
   expect(tokensOf(onDevice)).toEqual(tokensOf(inJavaScript));
   expect(onDevice.map((row) => row[0]!.top.length)).toEqual([0, 3, 6]);
   for (const [i, value] of valuesOf(onDevice).entries())
@@ -413,10 +426,10 @@ test('logits without a possible token: an error; the sequence is unchanged', asy
   using cache = caches.contiguous!();
   const engine = new Engine({ model: broken, cache, capture: true, prefillChunk: 64 });
   const sequence = engine.sequence({ reuse: false });
-  const choice = drawing();
+  const sampling = drawing();
   const badLogits = { code: 'BAD_LOGITS' };
-  await expect(chain(engine, sequence, 1, 4, { choice })).rejects.toMatchObject(badLogits);
-  await expect(chain(engine, sequence, 1, 1, { choice })).rejects.toMatchObject(badLogits);
+  await expect(chain(engine, sequence, 1, 4, { sampling })).rejects.toMatchObject(badLogits);
+  await expect(chain(engine, sequence, 1, 1, { sampling })).rejects.toMatchObject(badLogits);
   expect(sequence.tokens.length).toBe(0);
 });
 
@@ -460,7 +473,7 @@ describe('a model with two parts', () => {
     const { engine, sequence } = it;
     const processed: number[] = [];
     const onProgress = ({ done }: { readonly done: number }) => processed.push(done);
-    expect(await engine.prefill(sequence, prompt, greedy, { onProgress })).toBe(whole.first);
+    expect(await engine.prefill(sequence, prompt, greedy, { onProgress })).toEqual({ token: whole.first });
     expect(processed).toEqual([2, 4, 5]);
     const want = await expected(8);
     expect(await oneByOne(engine, sequence, whole.first, 8)).toEqual(want);
@@ -484,6 +497,6 @@ describe('a model with two parts', () => {
     expect(sequence.tokens.length).toBe(2);
     sequence.truncate(0);
     using whole = await prefilled(caches.contiguous!());
-    expect(await engine.prefill(sequence, prompt, greedy, {})).toBe(whole.first);
+    expect(await engine.prefill(sequence, prompt, greedy, {})).toEqual({ token: whole.first });
   });
 });

@@ -4,10 +4,11 @@ import { type Backend, KvCache } from '@quern/core';
 import { BlockManager } from '../../src/engine/block-manager.js';
 import { rowsOf } from '../../src/engine/batch.js';
 import { Request } from '../../src/engine/request.js';
+import type { SampledToken } from '../../src/engine/sampling/params.js';
 import { Scheduler } from '../../src/engine/scheduler.js';
 import type { Sequence } from '../../src/engine/sequence.js';
 import { StepTimes } from '../../src/engine/step-times.js';
-import { greedy } from '../../src/engine/token-choice.js';
+import { greedy } from './requests.js';
 
 let backend: Backend;
 beforeAll(async () => {
@@ -48,13 +49,13 @@ function simulation(device: Device) {
     const from = clock;
     return new Promise<number>((resolve, reject) => {
       const request = (ids: readonly number[], left: number): void => {
-        const settle = ([token]: readonly number[]) => {
-          if (left > 1) return request([token!], left - 1);
+        const settle = ([found]: readonly SampledToken[]) => {
+          if (left > 1) return request([found!.token], left - 1);
           blockManager.release(sequence);
           resolve(clock - from);
         };
         const stops = new Int32Array(0);
-        const what = { sequence, ids, choice: greedy, most: 1, stops, signal: undefined };
+        const what = { sequence, ids, sampling: greedy, most: 1, stops, signal: undefined };
         const leave = () => requests.delete(sequence);
         requests.set(sequence, new Request(what, settle, reject, undefined, leave));
         sequence.since = clock;

@@ -6,8 +6,11 @@ import type { Sequence } from '../../src/engine/sequence.js';
 import { type Batch, longestChain } from '../../src/engine/batch.js';
 import type { TokensRequest } from '../../src/engine/request.js';
 import { Loop } from '../../src/engine/loop.js';
-import type { RowOutput } from '../../src/engine/step-output.js';
-import { greedy, tokenChoice } from '../../src/engine/token-choice.js';
+import type { SamplingMode } from '../../src/engine/sampling/mode.js';
+import { samplingParams } from '../../src/engine/sampling/params.js';
+import type { RowOutput } from '../../src/engine/sampling/record.js';
+import type { Constraint } from '../../src/structured/constraint.js';
+import { greedy, idsOf } from './requests.js';
 
 let backend: Backend;
 beforeAll(async () => {
@@ -27,13 +30,16 @@ const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 function fakeRunner(canChain = false) {
   const steps: number[][] = [];
   const chains: number[] = [];
-  const output = (best: readonly number[]): RowOutput => ({ best: Int32Array.from(best), logits: undefined });
-  const step = async (batch: Batch): Promise<readonly RowOutput[]> => {
+  const output = (best: readonly number[], mode?: SamplingMode): RowOutput => ({
+    best: Int32Array.from(best),
+    logits: mode?.kind === 'ranked' ? new Float32Array(8).fill(1, 3, 4) : undefined,
+  });
+  const step = async (batch: Batch, mode: SamplingMode): Promise<readonly RowOutput[]> => {
     steps.push(batch.flatMap(({ tokens }) => tokens));
     await nextTurn();
     device.duringStep(steps.length);
     return batch.flatMap(({ tokens, outputs }) =>
-      outputs === 0 ? [] : tokens.slice(-outputs).map((token) => output([token])),
+      outputs === 0 ? [] : tokens.slice(-outputs).map((token) => output([token], mode)),
     );
   };
   const chain = async (
@@ -54,7 +60,7 @@ function fakeRunner(canChain = false) {
       }
     }
     chains.push(Math.max(...found.map(({ length }) => length)));
-    return found.map(output);
+    return found.map((row) => output(row));
   };
   const device = {
     steps,
@@ -65,7 +71,7 @@ function fakeRunner(canChain = false) {
     canChain,
     run: (async (batch, take, options) =>
       take(
-        options.chain ? await chain(batch, options.chain, options.signal) : await step(batch),
+        options.chain ? await chain(batch, options.chain, options.signal) : await step(batch, options.mode),
       )) satisfies Runner['run'],
   };
   return device;
@@ -101,16 +107,18 @@ function scheduling(device: Device, milliseconds?: number, cache = contiguousCac
     return made;
   };
   /** Requests the tokens after `token`. */
-  const askFor = (token: number, options: Partial<TokensRequest> = {}) =>
-    loop.tokens({
-      sequence: options.sequence ?? lease(),
-      ids: [token],
-      choice: greedy,
-      most: 1,
-      stops: new Int32Array(0),
-      signal: undefined,
-      ...options,
-    });
+  const askFor = async (token: number, options: Partial<TokensRequest> = {}) =>
+    idsOf(
+      await loop.tokens({
+        sequence: options.sequence ?? lease(),
+        ids: [token],
+        sampling: greedy,
+        most: 1,
+        stops: new Int32Array(0),
+        signal: undefined,
+        ...options,
+      }),
+    );
   const ask = async (token: number, options: Partial<TokensRequest> = {}) =>
     (await askFor(token, options))[0];
   return { loop, blockManager, lease, askFor, ask };
@@ -122,15 +130,17 @@ describe('where blocks are short', () => {
     const cache = KvCache.allocate(backend, { ...shape, context: 8 * blocks }, blocks, 4);
     const { loop, blockManager } = scheduling(fakeRunner(), undefined, cache);
     const lease = () => blockManager.sequence({ reuse: false });
-    const ask = (held: Sequence, count: number) =>
-      loop.tokens({
-        sequence: held,
-        ids: Array.from({ length: count }, (_, i) => i),
-        choice: greedy,
-        most: 1,
-        stops: new Int32Array(0),
-        signal: undefined,
-      });
+    const ask = async (held: Sequence, count: number) =>
+      idsOf(
+        await loop.tokens({
+          sequence: held,
+          ids: Array.from({ length: count }, (_, i) => i),
+          sampling: greedy,
+          most: 1,
+          stops: new Int32Array(0),
+          signal: undefined,
+        }),
+      );
     const end = (held: Sequence) => {
       blockManager.release(held);
       loop.wake();
@@ -379,19 +389,25 @@ describe('chains', () => {
 
   test('no chains if JavaScript samples for a row of the step', async () => {
     const { device, askFor } = await timed(2);
-    const choice = { ...tokenChoice({ temperature: 1, presencePenalty: 1 }, 8), take: () => 3 };
-    await Promise.all([askFor(1, { most, choice }), askFor(2, { most })]);
+    const sampling = samplingParams({ temperature: 1, presencePenalty: 1 }, 8);
+    device.canDraw = false;
+    await Promise.all([askFor(1, { most, sampling }), askFor(2, { most })]);
     expect(device.chains).toEqual([]);
     expect(device.steps).toEqual([[1, 2]]);
   });
 });
 
 describe('masks that take long', () => {
+  const constrained = (masks: Promise<Int32Array | undefined>) => {
+    const constraint: Partial<Constraint> = { masksInTurns: () => masks, accept() {} };
+    return { ...greedy, constraint: constraint as Constraint };
+  };
+
   test('their request is in no step meanwhile; it joins one when they are there', async () => {
     const device = fakeRunner();
     const { ask } = scheduling(device);
     const { promise, resolve } = deferred<Int32Array | undefined>();
-    const late = ask(7, { choice: { ...greedy, masks: () => promise } });
+    const late = ask(7, { sampling: constrained(promise) });
     expect(await ask(1)).toBe(1);
     expect(device.steps).toEqual([[1]]);
     resolve(undefined);
@@ -405,9 +421,9 @@ describe('masks that take long', () => {
     const { promise, reject } = deferred<Int32Array | undefined>();
     const abort = new AbortController();
     const leases = [lease(), lease()] as const;
-    const masks = () => promise;
-    const failed = ask(7, { sequence: leases[0], choice: { ...greedy, masks } });
-    const aborted = ask(8, { sequence: leases[1], choice: { ...greedy, masks }, signal: abort.signal });
+    const sampling = constrained(promise);
+    const failed = ask(7, { sequence: leases[0], sampling });
+    const aborted = ask(8, { sequence: leases[1], sampling, signal: abort.signal });
     abort.abort();
     reject(new Error('too many states'));
     await expect(failed).rejects.toThrow('too many states');

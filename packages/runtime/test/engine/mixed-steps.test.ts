@@ -3,6 +3,7 @@ import { referenceDriver } from '@quern/backend-reference';
 import { type Backend, contiguousKvCache, defineBackend } from '@quern/core';
 import { type LanguageModel, loadLanguageModel, openModelFile } from '@quern/models';
 import { Runner } from '../../src/engine/runner/runner.js';
+import { plainMode } from '../../src/engine/sampling/mode.js';
 import { tiny, tinyVocabulary, writeTinyModel } from '../tiny-model.js';
 
 let backend: Backend;
@@ -49,7 +50,7 @@ async function mixedTwice(lengths: readonly number[], prefillChunk: number, capt
     return { start: 0, tokens: promptOf(length, i), blocks: sequence.blockTable, outputs: goesOn ? 0 : 1 };
   });
   const tokensOf = () =>
-    runner.run(batch, (rows) => Promise.resolve(rows.map(({ best }) => best[0])), { mode: 'argmax' });
+    runner.run(batch, (rows) => Promise.resolve(rows.map(({ best }) => best[0])), { mode: plainMode('argmax') });
   const tokens = [await tokensOf(), await tokensOf()];
   runner.dispose();
   return { tokens, captures };

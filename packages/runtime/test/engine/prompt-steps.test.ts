@@ -8,8 +8,10 @@ import {
 } from '@quern/core';
 import { type LanguageModel, loadLanguageModel, openModelFile } from '@quern/models';
 import { Engine } from '../../src/engine/engine.js';
-import { greedy, type TokenChoice } from '../../src/engine/token-choice.js';
+import type { Sequence } from '../../src/engine/sequence.js';
+import { samplingParams } from '../../src/engine/sampling/params.js';
 import { tiny, tinyVocabulary as vocabulary, writeTinyModel } from '../tiny-model.js';
+import { greedy } from './requests.js';
 
 let backend: Backend;
 let model: LanguageModel;
@@ -66,27 +68,21 @@ const caches: Readonly<Record<string, (sequences: number) => KvCache>> = {
 const promptOf = (length: number, seed = 1): number[] =>
   Array.from({ length }, (_, i) => (seed * 31 + i * 7) % vocabulary);
 
-/** Keeps the logits after a prompt. */
-function logitsChoice(): TokenChoice & { readonly logits: number[] } {
-  const logits: number[] = [];
-  return {
-    head: 'ranked',
-    logits,
-    take(row) {
-      logits.push(...row.logits!);
-      return row.best[0]!;
-    },
-    accept() {},
-  };
+/** The log-probabilities of all tokens: more than a device finds, so the host computes them from the logits. */
+const allLogprobs = samplingParams({ temperature: 0 }, vocabulary, { logprobs: vocabulary });
+
+/** The log-probabilities after `ids` in a sequence. */
+async function logprobsAfter(engine: Engine, sequence: Sequence, ids: readonly number[]): Promise<number[]> {
+  const { top } = (await engine.prefill(sequence, ids, allLogprobs, {})).logprobs!;
+  expect(top).toHaveLength(vocabulary);
+  return top.flatMap(({ token, logprob }) => [token, logprob]);
 }
 
-/** The logits after a prompt in a new sequence. */
+/** The log-probabilities after a prompt in a new sequence. */
 async function logitsAfter(engine: Engine, ids: readonly number[]): Promise<number[]> {
-  const choice = logitsChoice();
   const sequence = engine.sequence({ reuse: false });
   try {
-    await engine.prefill(sequence, ids, choice, {});
-    return choice.logits;
+    return await logprobsAfter(engine, sequence, ids);
   } finally {
     engine.release(sequence);
   }
@@ -132,18 +128,19 @@ describe.each(Object.entries(caches))('prompts in a %s cache', (_name, cacheOf) 
     using cache = cacheOf(2);
     using engine = owned(new Engine({ model, cache, capture: true, prefillChunk: 64 }));
     const sequence = engine.sequence({ reuse: false });
-    const choice = logitsChoice();
     await engine.prefill(sequence, promptOf(12), greedy, {});
     sequence.truncate(4); // stale keys and values follow
-    await engine.prefill(sequence, promptOf(12).slice(4, 8), choice, {});
-    await engine.prefill(sequence, promptOf(12).slice(8), choice, {});
+    const found: number[][] = [];
+    for (const at of [4, 8])
+      found.push(await logprobsAfter(engine, sequence, promptOf(12).slice(at, at + 4)));
     expect(graphs).toHaveLength(2); // 12 rows, 4 rows
     using alone = cacheOf(1);
     const recorded = new Engine({ model, cache: alone, capture: false, prefillChunk: 4 });
-    const expected = logitsChoice();
     const whole = recorded.sequence({ reuse: false });
-    for (const at of [0, 4, 8]) await recorded.prefill(whole, promptOf(12).slice(at, at + 4), expected, {});
-    expect(choice.logits).toEqual(expected.logits.slice(vocabulary));
+    const expected: number[][] = [];
+    for (const at of [0, 4, 8])
+      expected.push(await logprobsAfter(recorded, whole, promptOf(12).slice(at, at + 4)));
+    expect(found).toEqual(expected.slice(1));
   });
 });
 
@@ -190,12 +187,12 @@ test('beside a sequence that decodes, a step is captured at its second use', asy
   using cache = caches.contiguous!(2);
   using engine = owned(new Engine({ model, cache, capture: true, prefillChunk: 64 }));
   const decoding = engine.sequence({ reuse: false });
-  const token = await engine.prefill(decoding, promptOf(5), greedy, {});
+  const { token } = await engine.prefill(decoding, promptOf(5), greedy, {});
   const captured: number[] = [];
   const found: number[][] = [];
   const prompts = [promptOf(7), promptOf(7, 2), promptOf(7, 3)];
   for (const ids of prompts) {
-    const next = engine.decode({ sequence: decoding, ids: [token], choice: greedy, most: 1, ...noEnd });
+    const next = engine.decode({ sequence: decoding, ids: [token], sampling: greedy, most: 1, ...noEnd });
     const before = graphs.length;
     const logits = logitsAfter(engine, ids);
     await next;

@@ -5,9 +5,9 @@ import { type LanguageModel, loadLanguageModel, openModelFile } from '@quern/mod
 import { Engine, type EngineOptions } from '../../src/engine/engine.js';
 import { Runner } from '../../src/engine/runner/runner.js';
 import type { Sequence } from '../../src/engine/sequence.js';
-import { greedy } from '../../src/engine/token-choice.js';
 import { tiny, tinyVocabulary as vocabulary, writeTinyModel } from '../tiny-model.js';
 import { countedRows } from './counted-rows.js';
+import { greedy, idsOf } from './requests.js';
 
 let backend: Backend;
 let model: LanguageModel;
@@ -41,21 +41,16 @@ const promptOf = (length: number, seed = 1): number[] =>
 
 /** A whole call: the tokens after a prompt. */
 async function generate(engine: Engine, ids: readonly number[], count: number, sequence = engine.sequence()) {
-  const tokens = [await engine.prefill(sequence, ids, greedy, {})];
+  const tokens = [(await engine.prefill(sequence, ids, greedy, {})).token];
   while (tokens.length < count) tokens.push(...(await next(engine, sequence, tokens)));
   engine.release(sequence);
   return { tokens, cached: sequence.cachedTokens };
 }
 
-const next = (engine: Engine, sequence: Sequence, tokens: readonly number[]) =>
-  engine.decode({
-    sequence,
-    ids: tokens.slice(-1),
-    choice: greedy,
-    most: 1,
-    stops: new Int32Array(0),
-    signal: undefined,
-  });
+const next = async (engine: Engine, sequence: Sequence, tokens: readonly number[]) => {
+  const rest = { sampling: greedy, most: 1, stops: new Int32Array(0), signal: undefined };
+  return idsOf(await engine.decode({ sequence, ids: tokens.slice(-1), ...rest }));
+};
 
 describe('equal beginnings', () => {
   test('are not computed again, by whole blocks; the tokens are the same', async () => {
@@ -159,12 +154,12 @@ describe('a cache smaller than its calls', () => {
     using it = engineOf(14);
     const sequence = it.engine.sequence();
     const ids = promptOf(6);
-    const tokens = [await it.engine.prefill(sequence, ids, greedy, {})];
+    const tokens = [(await it.engine.prefill(sequence, ids, greedy, {})).token];
     const others = calls.slice(2, 5).map((call) => generate(it.engine, call.ids, call.count));
     while (tokens.length < 20) {
       const rows = [tokens.at(-1)!, 1, 2]; // a preemption drops the drafts
-      const more = { choice: greedy, most: 1, stops: new Int32Array(0), signal: undefined };
-      tokens.push(...(await it.engine.decode({ sequence, ids: rows, drafts: 2, ...more })));
+      const more = { sampling: greedy, most: 1, stops: new Int32Array(0), signal: undefined };
+      tokens.push(...idsOf(await it.engine.decode({ sequence, ids: rows, drafts: 2, ...more })));
     }
     it.engine.release(sequence);
     using fresh = engineOf(40);

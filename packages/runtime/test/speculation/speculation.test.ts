@@ -2,7 +2,7 @@ import { createBackend } from '@quern/backend-reference';
 import type { Backend } from '@quern/core';
 import { exhaustive } from '../../../../test-scope.js';
 import { type GenerateOptions, type LoadOptions, loadModel, type Model } from '../../src/index.js';
-import { chiSquare, tokenProbabilities } from '../sampling/reference.js';
+import { chiSquare, tokenProbabilities } from '../engine/sampling/reference.js';
 import { writeTinyModel } from '../tiny-model.js';
 
 let backend: Backend;

@@ -124,28 +124,28 @@ describe('a constraint', () => {
 
   test('drafts are cut where they leave the grammar', async () => {
     const it = await constraint('[ab][bc][cd]+');
-    expect(await it.allowed(ids('abcda'))).toEqual(ids('abcd'));
-    expect(await it.allowed(ids('ca'))).toEqual([]);
+    expect(await it.allowed(ids('abcda'))).toEqual({ tokens: ids('abcd') });
+    expect(await it.allowed(ids('ca'))).toEqual({ tokens: [] });
     const fork = it.fork();
     fork.accept(ids('a')[0]!);
-    expect(await it.allowed(ids('ab'))).toEqual(ids('ab'));
-    expect(await fork.allowed(ids('ba'))).toEqual(ids('b'));
+    expect(await it.allowed(ids('ab'))).toEqual({ tokens: ids('ab') });
+    expect(await fork.allowed(ids('ba'))).toEqual({ tokens: ids('b') });
   });
 
   test('drafts are cut where a token must come next', async () => {
     const it = await constraint('[ab][ab]xyz[ab]+');
-    expect(await it.allowed(ids('abxyzab'))).toEqual(ids('ab'));
+    expect(await it.allowed(ids('abxyzab'))).toEqual({ tokens: ids('ab'), forced: ids('x')[0] });
     it.accept(ids('a')[0]!);
     it.accept(ids('b')[0]!);
-    expect(it.forced(9)).toEqual(ids('xyz'));
-    expect(it.forced(2)).toEqual(ids('xy'));
+    expect(await it.forcedInTurns(9, undefined)).toEqual(ids('xyz'));
+    expect(await it.forcedInTurns(2, undefined)).toEqual(ids('xy'));
   });
 
   test('with log-probabilities no token is forced', async () => {
     const it = await constraint('[ab]xyz[ab]+', { logprobs: 0 });
-    expect(await it.allowed(ids('axyzab'))).toEqual(ids('axyzab'));
+    expect(await it.allowed(ids('axyzab'))).toEqual({ tokens: ids('axyzab') });
     it.accept(ids('a')[0]!);
-    expect(it.forced(9)).toEqual([]);
-    expect(it.fork().forced(9)).toEqual([]);
+    expect(await it.forcedInTurns(9, undefined)).toEqual([]);
+    expect(await it.fork().forcedInTurns(9, undefined)).toEqual([]);
   });
 });

@@ -11,9 +11,8 @@ import {
 } from '@quern/core';
 import type { AdapterStacks, LanguageModel, ModelPart } from '@quern/models';
 import { longestChain } from '../batch.js';
-import type { Head } from '../heads.js';
-import type { SampleArrays } from '../sampled-head.js';
-import { recordHead } from '../step-output.js';
+import { canFeed, type SamplingMode } from '../sampling/mode.js';
+import { recordSampling, type SamplingArrays } from '../sampling/record.js';
 import type { AdapterArrays } from './adapter-arrays.js';
 
 export interface RunnerOptions {
@@ -26,7 +25,7 @@ export interface RunnerOptions {
 }
 
 /** Inputs of a forward pass: T rows of S sequences. */
-export type ForwardArrays = SampleArrays &
+export type ForwardArrays = SamplingArrays &
   AdapterArrays & {
     /** ids are [T]. */
     readonly [Name in keyof BatchArrays | 'ids']: Int32Array;
@@ -39,13 +38,13 @@ export type ForwardArrays = SampleArrays &
 export type LogitsOf = 'none' | 'outputs' | 'all';
 
 /**
- * The forward pass, part by part, up to `head` over the logits of `lastRows`; of 'all': `lastRows` is every row, in every run of
+ * The forward pass, part by part, up to `mode` over the logits of `lastRows`; of 'all': `lastRows` is every row, in every run of
  * the step. `stacks`: of a step with adapters.
  */
 export function forwardParts(
   { model, cache, capture }: RunnerOptions,
   arrays: ForwardArrays,
-  head: Head,
+  mode: SamplingMode,
   of: LogitsOf,
   stacks?: AdapterStacks['stacks'],
 ): StepPart<ForwardArrays>[] {
@@ -61,9 +60,9 @@ export function forwardParts(
     if (part !== parts.at(-1)) return { outputs: { hidden } };
     const rows = of === 'all' ? hidden : part.backend.gatherRows(hidden, batch.lastRows); // [R, D]
     const logits = model.logits(rows); // [R, V]
-    const outputs = recordHead(part.backend, logits, head, input);
-    if (!(capture && chains(arrays, head) && parts.length === 1)) return { outputs };
-    const draws = head === 'sampled' ? [input('draws')] : [];
+    const outputs = recordSampling(part.backend, logits, mode, input);
+    if (!(capture && chains(arrays, mode) && parts.length === 1)) return { outputs };
+    const draws = mode.kind === 'drawn' ? [input('draws')] : [];
     return { outputs, chain: chainRule(x, batch, outputs.best!, draws, cache.blockSize) };
   };
   return parts.map((part) => ({
@@ -74,10 +73,10 @@ export function forwardParts(
 }
 
 /** Whether the tokens of a step can be the ids of the next step: one row per sequence. */
-const chains = ({ ids, kvLengths, lastRows }: ForwardArrays, head: Head): boolean =>
+const chains = ({ ids, kvLengths, lastRows }: ForwardArrays, mode: SamplingMode): boolean =>
   ids.length === kvLengths.length &&
   ids.length === lastRows.length &&
-  (head === 'argmax' || head === 'sampled');
+  canFeed(mode);
 
 /** Next step of a row: id = its token, position + 1, length + 1, slot from the position. */
 const chainRule = (

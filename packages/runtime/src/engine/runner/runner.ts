@@ -3,9 +3,14 @@ import type { AdapterStacks } from '@quern/models';
 import { RuntimeError } from '../../error.js';
 import { type Batch, outputsOf, rowsOf } from '../batch.js';
 import { batchRows } from '../batch-rows.js';
-import { type Head, partsOf } from '../heads.js';
-import { type SampleArrays, sampleArrays, writeDraws } from '../sampled-head.js';
-import { type RowOutput, readRows } from '../step-output.js';
+import { modeKey, type SamplingMode } from '../sampling/mode.js';
+import {
+  type RowOutput,
+  readRows,
+  type SamplingArrays,
+  samplingArrays,
+  writeSampling,
+} from '../sampling/record.js';
 import { sizeOf } from '../step-times.js';
 import { type AdapterArrays, adapterArrays, adaptersPerRow, writeRowAdapters } from './adapter-arrays.js';
 import { type ForwardArrays, forwardParts, type LogitsOf, type RunnerOptions } from './forward-parts.js';
@@ -24,7 +29,7 @@ export interface Chain {
 
 /** How a batch is computed. */
 export interface RunOptions {
-  readonly mode: Head;
+  readonly mode: SamplingMode;
   readonly signal?: AbortSignal | undefined;
   /** Other steps compute tokens before or after these of the same sequences, at the same time: the order is kept. */
   readonly inOrder?: boolean | undefined;
@@ -133,7 +138,7 @@ export class Runner {
     const { mode, isShared } = options;
     const rows = rowsOf(batch);
     return this.with(batch, (place) => {
-      const key = { key: `${mode} ${rows} ${place.k}`, rows, capture: isShared ? 'second' : 'first' } as const;
+      const key = { key: `${modeKey(mode)} ${rows} ${place.k}`, rows, capture: isShared ? 'second' : 'first' } as const;
       const recipe = () => this.recipe(batch, mode, ofMode(mode), place);
       return place.captured.prompts.use(key, recipe, (step) => this.fill(step, batch, take, options));
     });
@@ -151,9 +156,9 @@ export class Runner {
     const S = sequenceSizes.find((size) => size > batch.length); // one sequence has the idle rows
     const recurs = S !== undefined && rows <= batchRows(prefillChunk);
     if (!recurs || T - rows > cache.maxBlocks * cache.blockSize) return this.once(batch, take, options);
-    const R = mode === 'none' ? 0 : Math.max(S, sizeOf(outputsOf(batch)));
+    const R = mode.kind === 'none' ? 0 : Math.max(S, sizeOf(outputsOf(batch)));
     return this.with(batch, (place) => {
-      const key = { key: `${mode} ${S} ${T} ${R} ${place.k}`, rows: T, capture: 'second' } as const;
+      const key = { key: `${modeKey(mode)} ${S} ${T} ${R} ${place.k}`, rows: T, capture: 'second' } as const;
       const recipe = () => this.recipeOf(mixedArrays(this.options, S, T, R), mode, 'outputs', place);
       return place.captured.mixed.use(key, recipe, async (step) => {
         writeMixed(step, batch, this.blockSize);
@@ -167,7 +172,7 @@ export class Runner {
   private once<T>(batch: Batch, take: TakeOutputs<T>, { mode, signal, all }: RunOptions): Promise<T> {
     return this.with(batch, async (place) => {
       const step = RepeatedStep.recorded(this.recipe(batch, mode, all ? 'all' : ofMode(mode), place));
-      if (partsOf(mode).draws) writeDraws(step, batch, 1);
+      if (mode.kind === 'drawn') writeSampling(step, batch, 1);
       if (place.k > 0) writeRowAdapters(step, batch);
       await step.run(signal);
       return take(readRows(step, mode));
@@ -207,13 +212,13 @@ export class Runner {
   ): Promise<T> {
     const rows = rowsOf(batch);
     return this.with(batch, (place) => {
-      const key = `${mode} ${batch.length} ${rows} ${place.k}`;
+      const key = `${modeKey(mode)} ${batch.length} ${rows} ${place.k}`;
       const recipe = () => this.recipe(batch, mode, 'all', place);
       return place.captured.decoding.use({ key, rows }, recipe, (step) => act(step, batch));
     });
   }
 
-  private recipe(batch: Batch, mode: Head, of: LogitsOf, place: StepPlace): StepRecipe<ForwardArrays> {
+  private recipe(batch: Batch, mode: SamplingMode, of: LogitsOf, place: StepPlace): StepRecipe<ForwardArrays> {
     const { cache } = this.options;
     const described = cache.describe(
       batch.map((rows) => ({ sequence: placesOf(rows, cache.blockSize), rows: rows.tokens.length })),
@@ -227,8 +232,8 @@ export class Runner {
   }
 
   private recipeOf(
-    batch: Omit<ForwardArrays, 'hidden' | keyof SampleArrays | keyof AdapterArrays>,
-    mode: Head,
+    batch: Omit<ForwardArrays, 'hidden' | keyof SamplingArrays | keyof AdapterArrays>,
+    mode: SamplingMode,
     of: LogitsOf,
     { k, stacks }: StepPlace,
   ): StepRecipe<ForwardArrays> {
@@ -237,7 +242,7 @@ export class Runner {
     const arrays = {
       ...batch,
       ...adapterArrays(T, k),
-      ...sampleArrays(R, model.config.vocabulary, partsOf(mode)),
+      ...samplingArrays(R, model.config.vocabulary, mode),
       hidden: new Float32Array(model.parts.length > 1 ? T * model.config.width : 0),
     };
     return { arrays, parts: forwardParts(this.options, arrays, mode, of, stacks) };
@@ -248,7 +253,7 @@ export class Runner {
 const isDecoding = (batch: Batch): boolean =>
   batch.every(({ tokens, outputs }) => tokens.length === outputs && (outputs === 1 || batch.length === 1));
 
-const ofMode = (mode: Head): LogitsOf => (mode === 'none' ? 'none' : 'outputs');
+const ofMode = (mode: SamplingMode): LogitsOf => (mode.kind === 'none' ? 'none' : 'outputs');
 
 function rowsWithLogits({ positions, lastRows }: BatchArrays, of: LogitsOf, batch: Batch): Int32Array {
   if (of === 'all') return positions.map((_, row) => row);

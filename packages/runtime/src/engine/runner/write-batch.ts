@@ -1,6 +1,6 @@
 import { type BatchArrays, type KvPlaces, type RepeatedStep, writeBatch } from '@quern/core';
 import type { Batch, SequenceRows } from '../batch.js';
-import { writeDraws } from '../sampled-head.js';
+import { writeSampling } from '../sampling/record.js';
 import { sizeOf } from '../step-times.js';
 import { writeRowAdapters } from './adapter-arrays.js';
 import type { ForwardArrays, RunnerOptions } from './forward-parts.js';
@@ -53,7 +53,7 @@ export function writeRows(
     step,
     batch.map((rows) => ({ sequence: placesOf(rows, blockSize), start: rows.start, tokens: rows.tokens })),
   );
-  if (settings.length > 0) writeDraws(step, batch, steps);
+  if (settings.length > 0) writeSampling(step, batch, steps);
   if (places.length > 0) writeRowAdapters(step, batch);
 }
 
@@ -100,7 +100,7 @@ export function writeMixed(step: RepeatedStep<ForwardArrays>, batch: Batch, bloc
   }
   arrays.lastRows.fill(T - 1, r);
   step.write('ids', 'positions', 'cuSeqlens', 'kvLengths', 'slots', 'lastRows');
-  if (arrays.settings.length > 0) writeDraws(step, batch, 1);
+  if (arrays.settings.length > 0) writeSampling(step, batch, 1);
   if (arrays.places.length > 0) writeRowAdapters(step, batch);
 }
 

@@ -114,14 +114,14 @@ test.each(cases)('%s, %j: arguments fit, whatever is chosen', (format, head) => 
   expect([...seen].sort()).toEqual(['Oslo', 'Rome']);
 });
 
-test.each(callFormats)('%s: text without calls is free', (format) => {
+test.each(callFormats)('%s: text without calls is free', async (format) => {
   const matcher = matcherOf(format, 'parted');
   write(matcher, '{"name": "other", "get_weather": [1, 2]} <tool> get_weather() [a](b) <function=x> ');
   expect(matcher.isFree).toBe(true);
   const mask = new Int32Array(vocabulary.words);
   matcher.mask(mask);
   expect([...mask].every((word) => word === -1)).toBe(true);
-  expect([matcher.allows(end), matcher.allows(0), matcher.forced()]).toEqual([true, true, []]);
+  expect([matcher.allows(end), matcher.allows(0), await matcher.forcedInTurns()]).toEqual([true, true, []]);
 });
 
 test('thoughts are free, also of marks', () => {

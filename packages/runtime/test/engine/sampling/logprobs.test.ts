@@ -1,9 +1,9 @@
 import { fileURLToPath } from 'node:url';
-import { loadModel } from '../../src/index.js';
-import { logprobsOf } from '../../src/sampling/logprobs.js';
-import { hasCpu } from '../backends.js';
+import { logprobsOf } from '../../../src/engine/sampling/logprobs.js';
+import { loadModel } from '../../../src/index.js';
+import { hasCpu } from '../../backends.js';
 
-const demo = fileURLToPath(new URL('../../../demo-model/model/quern-demo.gguf', import.meta.url));
+const demo = fileURLToPath(new URL('../../../../demo-model/model/quern-demo.gguf', import.meta.url));
 
 test('log-softmax in double precision', () => {
   const logits = Float32Array.of(2, -1, 1000, Number.NEGATIVE_INFINITY, 999);

@@ -1,5 +1,15 @@
-import { checkOptions, pickOptions, type Refuse, rules, type Schema } from '@quern/core';
-import { SamplingError } from './error.js';
+import { checkOptions, pickOptions, QuernError, type Refuse, rules, type Schema } from '@quern/core';
+
+/** Stable codes of sampling errors. */
+export type SamplingErrorCode =
+  | 'BAD_OPTION' // a sampling option of a wrong type, out of its range, or unknown
+  | 'BAD_ARGUMENT' // an argument of a wrong type
+  | 'BAD_LOGITS'; // unusable logits: NaN, +Infinity, all -Infinity, or a wrong length
+
+/** Thrown by the constructor of a sampler and by sampling. */
+export class SamplingError extends QuernError<SamplingErrorCode> {
+  static override readonly className: string = 'SamplingError';
+}
 
 /** Options of sampling. The defaults are llama.cpp's. */
 export interface SamplingOptions {

@@ -1,4 +1,4 @@
-import { Random } from '../../src/sampling/random.js';
+import { Random } from '../../../src/engine/sampling/random.js';
 
 /** xoshiro128** and SplitMix64 as published, in exact integer arithmetic. */
 function reference(seed: bigint, count: number): number[] {

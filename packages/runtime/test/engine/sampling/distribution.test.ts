@@ -1,6 +1,11 @@
-import { acceptOrRedraw, certain, type Distribution, drawFrom } from '../../src/sampling/distribution.js';
-import { Sampler } from '../../src/sampling/index.js';
-import { Random } from '../../src/sampling/random.js';
+import {
+  acceptOrRedraw,
+  certain,
+  type Distribution,
+  drawFrom,
+} from '../../../src/engine/sampling/distribution.js';
+import { Random } from '../../../src/engine/sampling/random.js';
+import { Sampler } from '../../../src/engine/sampling/sampler.js';
 import { chiSquare, tokenProbabilities } from './reference.js';
 
 const V = 8;

@@ -1,5 +1,5 @@
-import { brokenNumber } from '../broken-numbers.js';
-import { SamplingError } from './error.js';
+import { brokenNumber } from '../../broken-numbers.js';
+import { SamplingError } from './options.js';
 
 /** The likeliest token; of equal logits the lowest id. @throws SamplingError BAD_LOGITS */
 export function argmax(logits: Float32Array): number {
@@ -67,12 +67,6 @@ function siftDown(logits: Float32Array, heap: Int32Array, size: number, token: n
   heap[at] = token;
 }
 
-/** Checks that the logit of the likeliest token is finite. @throws SamplingError BAD_LOGITS */
-export function needPossible(logits: Float32Array, token: number): void {
-  if (!(logits[token]! > Number.NEGATIVE_INFINITY)) throw noToken(logits);
-  checkLogit(token, logits[token]!);
-}
-
 function checkLogit(token: number, logit: number): void {
   if (logit < Number.POSITIVE_INFINITY) return;
   throw new SamplingError('BAD_LOGITS', brokenNumber(`the logit of token ${token}`, logit));
@@ -87,3 +81,9 @@ function noToken(logits: Float32Array): SamplingError {
       : `none of the ${logits.length} logits is above -Infinity: the model or the logit bias forbids every token`,
   );
 }
+
+/** A copy of the logits, with -Infinity for the tokens that `mask` [V / 32] does not allow. */
+export const masked = (logits: Float32Array, mask: Int32Array): Float32Array =>
+  logits.map((logit, token) =>
+    (mask[token >>> 5]! >>> (token & 31)) & 1 ? logit : Number.NEGATIVE_INFINITY,
+  );

@@ -1,5 +1,5 @@
 import type { Defined } from '@quern/core';
-import type { SamplingOptions } from '../../src/sampling/index.js';
+import type { SamplingOptions } from '../../../src/engine/sampling/options.js';
 
 type Filters = Defined<Pick<SamplingOptions, 'topK' | 'topP' | 'minP' | 'temperature'>>;
 

@@ -1,4 +1,4 @@
-import { drawIndex, weightsOf } from './draw.js';
+import { highestLogit } from './filter.js';
 
 /** Probabilities of the possible tokens; their sum is 1. All other tokens have probability 0. */
 export interface Distribution {
@@ -22,6 +22,13 @@ export const certain = (token: number): Distribution => ({
 export function softmaxOf(logits: Float32Array, tokens: Int32Array, temperature: number): Distribution {
   return { tokens, probabilities: normalised(weightsOf(logits, tokens, temperature)) };
 }
+
+/**
+ * One of `tokens` with probability softmax(logit / temperature). Their logits are above -Infinity; `random` is uniform
+ * in [0, 1).
+ */
+export const draw = (logits: Float32Array, tokens: Int32Array, temperature: number, random: number): number =>
+  tokens[drawIndex(weightsOf(logits, tokens, temperature), random)]!;
 
 /** A token; `random` is uniform in [0, 1). */
 export const drawFrom = ({ tokens, probabilities }: Distribution, random: number): number =>
@@ -54,4 +61,24 @@ function probabilityOf({ tokens, probabilities }: Distribution, token: number): 
 function normalised(weights: Float64Array): Float64Array {
   const total = weights.reduce((sum, weight) => sum + weight, 0);
   return weights.map((weight) => weight / total);
+}
+
+/** exp(logit / temperature) of each of `tokens`, up to a common factor. */
+function weightsOf(logits: Float32Array, tokens: Int32Array, temperature: number): Float64Array {
+  const highest = highestLogit(logits, tokens);
+  return Float64Array.from(tokens, (token) => Math.exp((logits[token]! - highest) / temperature));
+}
+
+/** Index i with probability weights[i] / Σ weights; Σ weights > 0. */
+function drawIndex(weights: Float64Array, random: number): number {
+  let total = 0;
+  for (let i = 0; i < weights.length; i++) total += weights[i]!;
+  let left = random * total;
+  let last = 0; // the last index with weight > 0, for a remainder left by rounding
+  for (let i = 0; i < weights.length; i++) {
+    if (weights[i]! > 0) last = i;
+    left -= weights[i]!;
+    if (left < 0) break;
+  }
+  return last;
 }

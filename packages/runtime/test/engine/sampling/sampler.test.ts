@@ -1,7 +1,8 @@
 import type { Defined } from '@quern/core';
 import fc from 'fast-check';
-import { runs } from '../../../../test-scope.js';
-import { Sampler, type SamplingOptions } from '../../src/sampling/index.js';
+import { runs } from '../../../../../test-scope.js';
+import type { SamplingOptions } from '../../../src/engine/sampling/options.js';
+import { Sampler } from '../../../src/engine/sampling/sampler.js';
 import { chiSquare, tokenProbabilities } from './reference.js';
 
 const OFF = { temperature: 1, topK: 0, topP: 1, minP: 0, repetitionPenalty: 1 };

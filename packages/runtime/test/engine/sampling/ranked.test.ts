@@ -1,6 +1,7 @@
 import fc from 'fast-check';
-import { runs } from '../../../../test-scope.js';
-import { Sampler, type SamplingOptions } from '../../src/sampling/index.js';
+import { runs } from '../../../../../test-scope.js';
+import type { SamplingOptions } from '../../../src/engine/sampling/options.js';
+import { Sampler } from '../../../src/engine/sampling/sampler.js';
 
 /** The `count` most likely tokens, by the definition of the op topK. */
 function likeliest(logits: Float32Array, count: number): Int32Array {

@@ -13,7 +13,6 @@ export interface Ranked {
  * The order of adjusted logits, as far as it follows from `best`, the order before the adjustment. Adjusted tokens move
  * to their new places; every token not listed is below the last of `best`.
  *
- *
  * @param originals token → its logit before the adjustment
  */
 export function rank(logits: Float32Array, best: Int32Array, originals: ReadonlyMap<number, number>): Ranked {

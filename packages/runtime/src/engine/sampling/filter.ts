@@ -4,7 +4,6 @@ import { argmax, topTokens } from './select.js';
  * Tokens kept by top-k, then top-p: likeliest first where either one cuts, by id where neither does. `topK` 0 and
  * `topP` 1 keep all tokens above -Infinity. Probabilities for top-p are relative to the tokens kept by top-k.
  *
- *
  * @throws SamplingError BAD_LOGITS
  */
 export function candidates(logits: Float32Array, topK: number, topP: number): Int32Array {
