@@ -93,7 +93,7 @@ function watchedModes() {
   const { run } = Runner.prototype;
   const kinds = new Set<string>();
   Runner.prototype.run = function (batch, take, options) {
-    kinds.add(options.mode.kind);
+    if (batch.every(({ tokens, outputs }) => tokens.length === outputs)) kinds.add(options.mode.kind);
     return run.call(this, batch, take as never, options) as never;
   };
   const dispose = () => {
