@@ -63,6 +63,7 @@ export { type BatchRows, batchInputs, inputBatch, writeBatch } from './steps/bat
 export { RepeatedStep } from './steps/repeated-step.js';
 export { StepCache, type StepCacheOptions, type StepKey } from './steps/step-cache.js';
 export type { InputOf, RecordedPart, StepArrays, StepPart, StepRecipe } from './steps/step-recipe.js';
+export { fileReason, systemReason } from './system-reason.js';
 export * from './tensor.js';
 export type { ErrorSample, Sample, SampleOperand, SampleOperands } from './testing/samples.js';
 export * from './weight.js';

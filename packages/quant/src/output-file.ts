@@ -1,7 +1,7 @@
 import type { Stats } from 'node:fs';
 import { type FileHandle, lstat, open, realpath, rename, rm, stat } from 'node:fs/promises';
+import { fileReason } from '@quern/core';
 import { FileError } from './error.js';
-import { systemReason } from './system-reason.js';
 
 /**
  * A file written from front to back. A new or regular file appears under its name only when complete; a symbolic link
@@ -60,6 +60,6 @@ async function attempt<T>(path: string, work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    throw new FileError('WRITE_FAILED', path, `cannot be written ${systemReason(error)}`, { cause: error });
+    throw new FileError('WRITE_FAILED', path, `cannot be written: ${fileReason(error)}`, { cause: error });
   }
 }
