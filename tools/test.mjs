@@ -69,6 +69,7 @@ function emulatedGpu() {
 
 function generatedFiles() {
   for (const what of [
+    'ops',
     'native-ops',
     'native-formats',
     'ops-doc',
