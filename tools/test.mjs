@@ -116,6 +116,7 @@ const sideParts = [
   ['links', () => node('tools/check-links.mjs')],
   ['package boundaries', () => node('tools/check-boundaries.mjs')],
   ['generated files', generatedFiles],
+  ['files per op', () => node('tools/count-op-files.mjs')],
   ['tools', toolTests],
   ['API reports', apiReports],
   ['types', () => node('node_modules/typescript-7/bin/tsc', '-p', 'tsconfig.json')],
