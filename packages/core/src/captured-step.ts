@@ -4,8 +4,9 @@ import { dtypeBytes, elementCount, type HostArray, hostArray, showShape } from '
 import { BackendError } from './error.js';
 import { type ChainTensors, needChain } from './plan/chain.js';
 import type { PreparedPlan } from './plan/prepare.js';
-import type { Recorder, StepTensor } from './recorder.js';
+import type { Recorder } from './recorder.js';
 import type { ResourceOwner } from './resources.js';
+import type { StepTensor } from './step-tensor.js';
 import type { Tensor } from './tensor.js';
 
 const noStops = new Int32Array(0);

@@ -6,8 +6,8 @@ import type { DriverBuffer, DriverMemory, DriverWeight } from './driver-memory.j
 import type { DType } from './dtype.js';
 import type { BackendErrorCode } from './error.js';
 import type { FusedOpName } from './fusions/index.js';
+import type { OptionalOpName, RequiredOpName } from './generated/ops.js';
 import type { DriverKv } from './kv/kv-buffer.js';
-import type { OptionalOpName, RequiredOpName } from './ops/fills.js';
 import type { EncodedPlan } from './plan/encode.js';
 import type { WeightFormat, WeightSource } from './weight.js';
 
