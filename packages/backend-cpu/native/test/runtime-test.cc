@@ -771,7 +771,7 @@ void a_chain_tells_its_listener() {
     check.same(done, ++told, "calls");
     for (int64_t row = 0; row < 3; row++) {
       check.same(results[(done - 1) * 3 + row], output[row], "its token");
-      check.same(counts[row], std::min<int64_t>(done, row == 0 ? 4 : row == 1 ? 2 : 3), "its count");
+      check.same(int64_t{counts[row]}, std::min<int64_t>(done, row == 0 ? 4 : row == 1 ? 2 : 3), "its count");
     }
   });
   check.same(chain.run(limits, {&stop, 1}, replay), int64_t{4}, "replays");
