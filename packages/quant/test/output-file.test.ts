@@ -11,6 +11,7 @@ import {
 import { readFile } from 'node:fs/promises';
 import { QuernError } from '@quern/core';
 import { writeGguf } from '../src/index.js';
+import { OutputFile } from '../src/output-file.js';
 import { scratch } from './scratch.js';
 
 const input = { metadata: { 'general.name': 'a' }, tensors: [] };
@@ -42,6 +43,23 @@ test('a FIFO is written directly and stays a FIFO', async () => {
   const [bytes] = await Promise.all([readFile(fifo), writeGguf(fifo, input)]);
   expect(bytes.equals(await written())).toBe(true);
   expect(statSync(fifo).isFIFO()).toBe(true);
+});
+
+test('pieces of any length around the blocks of a write arrive in order', async () => {
+  const block = 2 << 20;
+  const bytes = Uint8Array.from({ length: 7 * block + 5 }, (_, i) => (i * 2654435761) >>> 24);
+  const lengths = [1, block, 0, block - 1, 2 * block + 3, 32, 2 * block, 1000];
+  const path = scratch('pieces');
+  const output = await OutputFile.create(path);
+  let at = 0;
+  for (const length of [...lengths, bytes.length]) {
+    const piece = bytes.slice(at, at + length);
+    at += piece.length;
+    await output.write(piece);
+    piece.fill(0); // the writer may use its memory again
+  }
+  await output.finish();
+  expect(readFileSync(path).equals(bytes)).toBe(true);
 });
 
 test('a symbolic link stays a link, and its target is replaced', async () => {
