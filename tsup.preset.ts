@@ -32,8 +32,10 @@ export const library = (entries = ['src/index.ts'], programs: readonly string[] 
   clean: true,
   target: 'node20',
   platform: 'node',
-  esbuildOptions: (options) => {
+  esbuildOptions: (options, { format }) => {
     options.logOverride = { 'empty-import-meta': 'silent' };
+    // Of the two copies of the code, the modules are the one to read.
+    if (format === 'cjs') Object.assign(options, { minifyWhitespace: true, lineLimit: 160 });
   },
 });
 

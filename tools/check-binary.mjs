@@ -8,7 +8,8 @@ import { faultOfFacts } from './platforms/faults.mjs';
 async function fault(folder, name, file) {
   const path = join(folder, file);
   if (!existsSync(path)) return `${file} has not been built`;
-  if (name.includes('backend-cuda')) return faultOfAddon(path);
+  const ofKernels = name.includes('backend-cuda') ? faultOfAddon(path) : undefined;
+  if (ofKernels) return ofKernels;
   const { inspectBinary } = await import('../packages/native-runtime/dist/index.js');
   const found = faultOfFacts(inspectBinary(path), basename(folder));
   return found && `${file}: ${found}; one that fits: node tools/platforms.mjs`;

@@ -69,6 +69,7 @@ function emulatedGpu() {
 
 function generatedFiles() {
   for (const what of [
+    'ops',
     'native-ops',
     'native-formats',
     'ops-doc',
@@ -115,6 +116,7 @@ const sideParts = [
   ['links', () => node('tools/check-links.mjs')],
   ['package boundaries', () => node('tools/check-boundaries.mjs')],
   ['generated files', generatedFiles],
+  ['files per op', () => node('tools/count-op-files.mjs')],
   ['tools', toolTests],
   ['API reports', apiReports],
   ['types', () => node('node_modules/typescript-7/bin/tsc', '-p', 'tsconfig.json')],

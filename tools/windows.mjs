@@ -62,7 +62,7 @@ function testCuda() {
   console.log('PASS backend-cuda compiles and links for win32-x64; kernels are left out');
   if (!wine) return;
   const index = inWine(join(root, 'packages/backend-cuda/dist/index.cjs'));
-  const script = inWine(join(root, 'tools/windows/backend-cuda.cjs'));
+  const script = inWine(join(root, 'tools/platforms/backend-cuda.cjs'));
   const addon = inWine(join(build, 'backend_cuda.node'));
   const refused = windows(fetchNode(), [script, index], { QUERN_CUDA_BINARY: addon });
   console.log(`PASS the addon of backend-cuda loads; making a backend rejects:\n     ${refused}`);

@@ -1,20 +1,27 @@
-// node tools/measure/serving.mjs MODEL.gguf [--llama-server PATH] [--node-llama-cpp FOLDER] [--clients 1,4,16,32] [--rounds 3]
-// The same load for `quern serve`, llama.cpp's server and node-llama-cpp, one after the other in each round: N clients at
-// once, IN + OUT tokens each; then 8 that decode while a prompt of 4096 tokens enters. Keep the machine idle. Build first.
+// node tools/measure/serving.mjs MODEL.gguf [--quern NAME=CHECKOUT] [--llama-server PATH] [--node-llama-cpp FOLDER] [--rounds 3]
+// The same loads for `quern serve` of this checkout and of others (before, after), llama.cpp's server and node-llama-cpp, one after
+// the other in each round; each engine begins every other round:
+//   --loads 1:64+64,16:256+64   clients at once : tokens in + tokens out
+//   --streams 1,8               this many decode while a prompt of --long tokens enters; --long 0: none
+// Prints medians of the rounds (lowest–highest), and the median of the rounds' ratios to this checkout: a ratio holds on a busy
+// machine, a time does not. `per cpu s`: tokens per second of processor time of the server, Linux alone. Build first.
 import { fork, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { basename } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { median } from './ratios.mjs';
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
   options: {
+    quern: { type: 'string', multiple: true, default: [] },
     'llama-server': { type: 'string' },
     'node-llama-cpp': { type: 'string' },
-    clients: { type: 'string', default: '1,4,16,32' },
+    loads: { type: 'string', default: '1:64+64,4:64+64,16:64+64,32:64+64,16:256+64' },
+    streams: { type: 'string', default: '1,8' },
     rounds: { type: 'string', default: '3' },
-    tokens: { type: 'string', default: '64+64' },
     threads: { type: 'string', default: '2' },
     long: { type: 'string', default: '4096' },
     child: { type: 'boolean', default: false },
@@ -22,10 +29,24 @@ const { values: options, positionals } = parseArgs({
 });
 const [file] = positionals;
 if (!file) throw new Error('name a GGUF file: node tools/measure/serving.mjs MODEL.gguf');
-const [inputs, outputs] = options.tokens.split('+').map(Number);
 const long = Number(options.long);
 const threads = Number(options.threads);
-const DECODING = 8; // clients that decode while the long prompt enters
+const rounds = Number(options.rounds);
+
+/** '16:256+64': 16 clients, 256 tokens in, 64 out. */
+const loads = options.loads
+  .split(',')
+  .filter(Boolean)
+  .map((text) => {
+    const [clients, inputs, outputs] = text.split(/[:+]/).map(Number);
+    if (!(clients > 0 && inputs > 0 && outputs > 1))
+      throw new Error(`--loads: '${text}' is not CLIENTS:IN+OUT, as 16:64+64`);
+    return { kind: 'burst', clients, inputs, outputs };
+  });
+const entries = (long > 0 ? options.streams.split(',').filter(Boolean) : []).map((count) => ({
+  kind: 'enter',
+  streams: Number(count),
+}));
 
 const at = (sorted, share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;
 const sorted = (values) => [...values].sort((a, b) => a - b);
@@ -39,8 +60,8 @@ function prompt(seed, length) {
   });
 }
 
-/** N clients at once: tokens per second of all, milliseconds to the first token and between two tokens. */
-async function burst(complete, clients, seed) {
+/** Clients at once: tokens per second of all, milliseconds to the first token and between two tokens. */
+async function burst(complete, { clients, inputs, outputs }, seed) {
   const start = performance.now();
   const times = await Promise.all(
     Array.from({ length: clients }, (_, i) => complete(prompt(seed + i, inputs), outputs)),
@@ -48,6 +69,7 @@ async function burst(complete, clients, seed) {
   const seconds = (performance.now() - start) / 1000;
   return {
     rate: (clients * outputs) / seconds,
+    tokens: clients * outputs,
     first: sorted(times.map((list) => list[0] - start)),
     between: sorted(times.flatMap(gaps)),
   };
@@ -59,9 +81,9 @@ const gaps = (list) => list.slice(1).map((time, i) => time - list[i]);
  * The time between tokens of clients that decode, before and while a long prompt enters. Two prompts before touch the
  * memory of the cache: an operating system gives pages at the first touch, which takes time of its own.
  */
-async function entering(complete, seed) {
+async function entering(complete, { streams }, seed) {
   for (const other of [97, 98]) await complete(prompt(seed + other, long), 1);
-  const clients = Array.from({ length: DECODING }, () => []);
+  const clients = Array.from({ length: streams }, () => []);
   const decoding = clients.map((list, i) => complete(prompt(seed + i, 16), 400, (time) => list.push(time)));
   while (clients.some((list) => list.length < 50)) await new Promise((resolve) => setTimeout(resolve, 20));
   const start = performance.now();
@@ -107,6 +129,16 @@ const overHttp =
     return times;
   };
 
+/** Processor time of a process and its threads so far, in clock ticks of 10 ms; NaN outside Linux. */
+function processorSeconds(pid) {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
+    return (Number(fields[11]) + Number(fields[12])) / 100;
+  } catch {
+    return NaN;
+  }
+}
+
 async function freePort() {
   const server = createServer();
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -129,7 +161,7 @@ async function withServer(start, work) {
       if (tries > 600 || child.exitCode !== null) throw new Error(`no server: ${child.spawnargs.join(' ')}`);
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
-    return await work(overHttp(base));
+    return await work(overHttp(base), () => processorSeconds(child.pid));
   } finally {
     const ended = new Promise((resolve) => child.once('exit', resolve));
     child.kill('SIGKILL');
@@ -142,12 +174,13 @@ const context = (tokens) => Math.ceil((tokens + 16) / 64) * 64;
 const silent = { stdio: 'ignore' };
 
 const quern =
+  (checkout) =>
   ({ tokens, sequences }) =>
   (port) =>
     spawn(
       process.execPath,
       [
-        fileURLToPath(new URL('../../packages/cli/dist/cli.js', import.meta.url)),
+        resolve(checkout, 'packages/cli/dist/cli.js'),
         'serve',
         file,
         '--port',
@@ -223,73 +256,104 @@ async function childMain({ clients, tokens, task }) {
     free.push(sequence);
     return times;
   };
-  await complete(prompt(7, inputs), 4);
-  process.send(await run(task)(complete));
+  await complete(prompt(7, 16), 4);
+  process.send(await run(task)(complete, () => processorSeconds(process.pid)));
 }
 
 /** A burst is measured when one like it has ended: servers run for long. */
-const run =
-  ({ kind, clients, seed }) =>
-  async (complete) => {
-    if (kind !== 'burst') return entering(complete, seed);
-    await burst(complete, clients, seed + 500);
-    return burst(complete, clients, seed);
-  };
-
-async function warm(complete) {
-  await complete(prompt(7, inputs), 4);
-}
+const run = (task) => async (complete, processor) => {
+  if (task.kind === 'enter') return entering(complete, task, task.seed);
+  await burst(complete, task, task.seed + 500);
+  const start = processor();
+  const result = await burst(complete, task, task.seed);
+  return { ...result, perProcessorSecond: result.tokens / (processor() - start) };
+};
 
 const inServer = (start) => (task) =>
-  withServer(start(task), async (complete) => {
-    await warm(complete);
-    return run(task)(complete);
+  withServer(start(roomOf(task)), async (complete, processor) => {
+    await complete(prompt(7, 16), 4);
+    return run(task)(complete, processor);
   });
 
 /** Sequences of `tokens` tokens that the cache has room for. Decoding clients need few: two long prompts have room. */
-const roomOf = ({ kind, clients }) =>
+const roomOf = ({ kind, clients, inputs, outputs, streams }) =>
   kind === 'burst'
     ? { clients, tokens: inputs + outputs, sequences: clients }
-    : { clients: DECODING + 1, tokens: long + 500, sequences: 2 };
+    : { clients: streams + 1, tokens: long + 500, sequences: 2 };
 
+const here = fileURLToPath(new URL('../..', import.meta.url));
+const others = options.quern.map((text) => {
+  const [name, checkout] = text.split('=');
+  if (!checkout) throw new Error(`--quern: '${text}' is not NAME=CHECKOUT`);
+  return [name, inServer(quern(checkout))];
+});
 const engines = {
-  quern: inServer((task) => quern(roomOf(task))),
-  ...(options['llama-server'] && { 'llama-server': inServer((task) => llamaServer(roomOf(task))) }),
+  quern: inServer(quern(here)),
+  ...Object.fromEntries(others),
+  ...(options['llama-server'] && { 'llama-server': inServer(llamaServer) }),
   ...(options['node-llama-cpp'] && { 'node-llama-cpp': (task) => nodeLlamaCpp(roomOf(task), task) }),
 };
 
-const range = (values, digits = 0) =>
-  values.length === 0 ? '–' : `${sorted(values)[0].toFixed(digits)}–${sorted(values).at(-1).toFixed(digits)}`;
-
-async function main() {
-  const rounds = Number(options.rounds);
-  console.log(`${inputs} + ${outputs} tokens, ${threads} threads, ${rounds} rounds: lowest–highest`);
-  for (const clients of options.clients.split(',').map(Number)) {
-    const results = Object.fromEntries(Object.keys(engines).map((name) => [name, []]));
-    for (let round = 0; round < rounds; round++)
-      for (const [name, engine] of Object.entries(engines))
-        results[name].push(await engine({ kind: 'burst', clients, seed: 1000 * round + 100_000 * clients }));
-    for (const [name, list] of Object.entries(results))
-      console.log(
-        `${String(clients).padStart(3)} clients  ${name.padEnd(15)} ${range(list.map((r) => r.rate)).padStart(9)} tokens/s` +
-          `  first p50 ${range(list.map((r) => at(r.first, 0.5)))} p99 ${range(list.map((r) => at(r.first, 0.99)))} ms` +
-          `  between p50 ${range(list.map((r) => at(r.between, 0.5)))} p99 ${range(list.map((r) => at(r.between, 0.99)))} ms`,
+/** Results of each engine, a list per engine with one result per round. */
+async function measure(task) {
+  const results = Object.fromEntries(Object.keys(engines).map((name) => [name, []]));
+  for (let round = 0; round < rounds; round++) {
+    const order = round % 2 ? Object.entries(engines).reverse() : Object.entries(engines);
+    for (const [name, engine] of order)
+      results[name].push(
+        await engine({ ...task, seed: 1000 * round + 100_000 * (task.clients ?? task.streams) }),
       );
   }
-  if (long === 0) return;
-  const results = Object.fromEntries(Object.keys(engines).map((name) => [name, []]));
-  for (let round = 0; round < rounds; round++)
-    for (const [name, engine] of Object.entries(engines))
-      results[name].push(await engine({ kind: 'enter', seed: 77 + 1000 * round }));
-  for (const [name, list] of Object.entries(results))
+  return results;
+}
+
+/** '12.3 (11.0–14.1)', then the median of the rounds' ratios to the first engine: '×0.45'. */
+function figure(results, name, value, digits = 0) {
+  const list = results[name].map(value);
+  const ratios = list.map((v, round) => v / value(results.quern[round]));
+  const [low, high] = [Math.min(...list), Math.max(...list)];
+  const text = `${median(list).toFixed(digits)} (${low.toFixed(digits)}–${high.toFixed(digits)})`;
+  return name === 'quern' ? text : `${text} ×${median(ratios).toFixed(2)}`;
+}
+
+function printTable(title, results, columns) {
+  console.log(
+    `\n| ${[title, ...columns.map(([heading]) => heading)].join(' | ')} |\n|${' --- |'.repeat(columns.length + 1)}`,
+  );
+  for (const name of Object.keys(results))
     console.log(
-      `${DECODING} decode, ${long} enter  ${name.padEnd(15)} between, quiet p99 ${range(list.map((r) => at(r.quiet, 0.99)))} ms,` +
-        ` meanwhile p50 ${range(list.map((r) => at(r.busy, 0.5)))} p99 ${range(list.map((r) => at(r.busy, 0.99)))} ms;` +
-        ` the prompt ${range(
-          list.map((r) => r.prompt),
-          1,
-        )} s`,
+      `| ${[name, ...columns.map(([, value, digits]) => figure(results, name, value, digits))].join(' | ')} |`,
     );
+}
+
+const burstColumns = [
+  ['tokens/s', (r) => r.rate, 1],
+  ['per cpu s', (r) => r.perProcessorSecond, 1],
+  ['first token p50, ms', (r) => at(r.first, 0.5)],
+  ['of the last request', (r) => r.first.at(-1)],
+  ['between tokens p50, ms', (r) => at(r.between, 0.5), 1],
+  ['p99', (r) => at(r.between, 0.99), 1],
+];
+const entryColumns = [
+  ['quiet p50, ms', (r) => at(r.quiet, 0.5), 1],
+  ['quiet p99', (r) => at(r.quiet, 0.99), 1],
+  ['meanwhile p50', (r) => at(r.busy, 0.5), 1],
+  ['meanwhile p99', (r) => at(r.busy, 0.99), 1],
+  ['the prompt, s', (r) => r.prompt, 1],
+];
+
+async function main() {
+  console.log(
+    `${basename(file)}, ${threads} threads, ${rounds} rounds: median (lowest–highest) ×ratio to quern`,
+  );
+  for (const load of loads)
+    printTable(
+      `${load.clients} clients, ${load.inputs} + ${load.outputs}`,
+      await measure(load),
+      burstColumns,
+    );
+  for (const entry of entries)
+    printTable(`${entry.streams} decode, ${long} enter`, await measure(entry), entryColumns);
 }
 
 if (options.child) process.once('message', childMain);

@@ -1,4 +1,5 @@
-// Runs what a platform's addons can run on this machine: native tests, the conformance kit, quant's searches, a story, a server.
+// Runs what a platform's addons can run on this machine: native tests, the conformance kit, quant's searches, a story, a server; of
+// backend-cuda, what it says without a GPU.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,9 +24,13 @@ const story = [
   'cpu',
 ];
 
+const binary = (host, platform, name) =>
+  host.path(join(root, 'packages', name, 'npm', platform, addonFile(name)));
+
 const environment = (host, platform) => ({
   ...host.env,
-  QUERN_CPU_BINARY: host.path(join(root, 'packages/backend-cpu/npm', platform, addonFile('backend-cpu'))),
+  QUERN_CPU_BINARY: binary(host, platform, 'backend-cpu'),
+  QUERN_CUDA_BINARY: binary(host, platform, 'backend-cuda'),
 });
 
 /** Runs a program of the platform. Throws where it fails. */
@@ -94,4 +99,11 @@ export async function served(host, platform) {
   const { status, text } = await askServer(command, environment(host, platform), body);
   if (status !== 200) throw new Error(`quern serve: status ${status}`);
   return text;
+}
+
+/** What backend-cuda says without a GPU: the sentence of its refusal; with GPUs, how many there are. */
+export function refusal(host, platform) {
+  const [script, index] = ['tools/platforms/backend-cuda.cjs', 'packages/backend-cuda/dist/index.cjs'];
+  const args = [script, index].map((path) => host.path(join(root, path)));
+  return output(host, platform, host.runtime, args).trim();
 }

@@ -21,7 +21,7 @@ export const platforms = {
 export const addons = {
   'backend-cpu': Object.keys(platforms),
   quant: Object.keys(platforms),
-  'backend-cuda': ['linux-x64-gnu', 'linux-arm64-gnu'],
+  'backend-cuda': ['linux-x64-gnu', 'linux-arm64-gnu', 'win32-x64'],
   'backend-metal': ['darwin-arm64'],
 };
 

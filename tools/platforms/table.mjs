@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../setup.mjs';
-import { platforms } from './platforms.mjs';
+import { addons } from './platforms.mjs';
 import { readResults } from './results.mjs';
 
 const page = join(root, 'docs/platforms.md');
@@ -14,7 +14,7 @@ const head = `<!-- Written by \`node tools/platforms.mjs --table\` from tools/pl
 \`npm install\` takes the binary of its platform from an optional package, such as \`@quern/backend-cpu-linux-x64-gnu\`. No install script runs. On other
 systems \`npx quern-backend-cpu build\` compiles the binary; \`@quern/quant\` encodes in JavaScript there.
 
-\`node tools/platforms.mjs\` builds the binaries of this table on one Linux machine, with the clang 16 of Zig 0.11, and \`--test\` runs them. C++'s
+\`node tools/platforms.mjs\` builds the binaries of these tables on one Linux machine, with the clang 16 of Zig 0.11, and \`--test\` runs them. C++'s
 library is inside the binaries. Empty cell: not run. "needs" comes from the headers of the file.
 `;
 
@@ -26,11 +26,14 @@ function cell(result, text) {
   return result.failed && typeof result.failed === 'string' ? `**failed**: ${result.failed}` : text(result);
 }
 
-const cpuColumns = {
+const columns = {
   platform: (_, platform) => platform,
   size: ({ bytes }) => size(bytes),
   needs: ({ needs }) => needs,
   'how it was run': ({ how }) => how,
+};
+const cpuColumns = {
+  ...columns,
   'native tests': ({ native }) => cell(native, ({ programs, passed }) => `${programs}: ${passed} passed`),
   'conformance kit': ({ kit }) =>
     cell(kit, ({ passed, failed, notSupported }) =>
@@ -40,17 +43,19 @@ const cpuColumns = {
   '`quern serve`': ({ serve }) => cell(serve, () => 'answered'),
 };
 const quantColumns = {
-  platform: (_, platform) => platform,
-  size: ({ bytes }) => size(bytes),
-  needs: ({ needs }) => needs,
-  'how it was run': ({ how }) => how,
+  ...columns,
   'same bits as in JavaScript': ({ searches }) => cell(searches, (count) => `${count} tests passed`),
+};
+const { size: _, ...withoutSize } = columns;
+const cudaColumns = {
+  ...withoutSize,
+  'without a GPU it says': ({ refusal }) => cell(refusal, (sentence) => sentence),
 };
 
 /** A Markdown table with a row per platform; a platform that was not built has an empty row. */
 function table(name, columns, results) {
   const titles = Object.keys(columns);
-  const rows = Object.keys(platforms).map((platform) => {
+  const rows = addons[name].map((platform) => {
     const result = results[platform]?.[name];
     return result
       ? titles.map((title) => columns[title](result, platform))
@@ -72,6 +77,21 @@ ${table('backend-cpu', cpuColumns, results)}
 ## @quern/quant
 
 ${table('quant', quantColumns, results)}
+
+## @quern/backend-cuda
+
+\`node tools/platforms.mjs backend-cuda\` compiles the kernels with nvcc, once for all platforms; they are most of an addon ([sizes](cuda.md#how-it-is-built)).
+These addons were tried without the kernels, on machines without a GPU; the H200 ran one by g++ ([figures](cuda.md#figures)).
+
+${table('backend-cuda', cudaColumns, results)}
+
+## @quern/backend-metal
+
+Built and inspected, not run: a release takes the binary that Apple's clang makes on a hosted Mac, and tests it there (.github/workflows/mac.yml). It
+needs macOS 15; an older one, from 12 on, loads the binary and gets the reason. Metal and Foundation are opened at run time, and no headers or stubs
+of Apple's frameworks are needed to build.
+
+${table('backend-metal', columns, results)}
 `;
 }
 

@@ -28,6 +28,8 @@ const checks = {
     native: check.nativeTests,
   },
   quant: { searches: check.quantSearches },
+  'backend-cuda': { refusal: check.refusal },
+  'backend-metal': {}, // .github/workflows/mac.yml
 };
 
 /** Checks that need no runtime for modules. */

@@ -15,10 +15,20 @@ function row() {
   return prepare(driver, allOps.argmax!, { name: '', operands: { x }, attributes: {} });
 }
 
-function chainOf(captured: CapturedPlan, limits: readonly number[], stops: readonly number[] = []) {
-  const shared = new Int32Array(new SharedArrayBuffer(4 * limits.length));
-  shared.set(limits);
-  return captured.replayChain!(shared, Int32Array.from(stops), [], new Int32Array(1));
+function sharedWords(words: readonly number[]): Int32Array {
+  const shared = new Int32Array(new SharedArrayBuffer(4 * words.length));
+  shared.set(words);
+  return shared;
+}
+
+function chainOf(
+  captured: CapturedPlan,
+  limits: readonly number[],
+  stops: readonly number[] = [],
+  onReplays?: (done: number) => void,
+) {
+  const shared = sharedWords(limits);
+  return captured.replayChain!(shared, Int32Array.from(stops), [], new Int32Array(1), onReplays);
 }
 
 const chain = (changes: Partial<PlanChain> = {}): PlanChain => ({
@@ -137,6 +147,94 @@ test('a row ends by a stop or its limit, and keeps its inputs while other rows c
   expect(await chainOf(captured, [1, 1, 1])).toBe(1);
   expect([...places.counts]).toEqual([1, 1, 1]);
   captured.dispose();
+});
+
+test('a listener finds the tokens and counts of the replays it is told of', async () => {
+  const { plan, io } = await threeRows();
+  const places = rows();
+  const captured = await driver.executor.capture!(plan, io, places);
+  const told: number[] = [];
+  const onReplays = (done: number) => {
+    expect([...places.results.subarray(3 * (done - 1), 3 * done)]).toEqual([0, 1, 2]);
+    for (const [row, limit] of [5, 2, 4].entries())
+      expect(places.counts[row]).toBeGreaterThanOrEqual(Math.min(done, limit));
+    expect(done).toBeGreaterThan(told.at(-1) ?? 0);
+    told.push(done);
+  };
+  expect(await chainOf(captured, [5, 2, 4], [], onReplays)).toBe(5);
+  expect([...places.counts]).toEqual([5, 2, 4]);
+  expect(told.every((done) => done < 5)).toBe(true); // the promise tells of the last
+  captured.dispose();
+});
+
+/** A chain of one row with room for `most` replays. `grown()`: by how much its growing word has grown, also in the middle. */
+async function longChain(most: number) {
+  const { plan, io } = await row();
+  const inputs = driver.executor.hostMemory!(io.inputs.byteLength, 'inputs');
+  new Uint8Array(inputs).set(new Uint8Array(io.inputs));
+  const places = chain({ results: new Int32Array(most) });
+  const captured = await driver.executor.capture!(plan, { ...io, inputs }, places);
+  const grown = () => Atomics.load(new Int32Array(inputs), 10);
+  const limits = sharedWords([most]);
+  const run = (onReplays: (done: number) => void) =>
+    captured.replayChain!(limits, new Int32Array(0), [], new Int32Array(1), onReplays);
+  return { captured, limits, run, grown };
+}
+
+const endless = 10_000_000;
+
+test('a listener is told while the chain runs', async () => {
+  const { captured, limits, run } = await longChain(endless);
+  const told: number[] = [];
+  const replays = await run((done) => {
+    told.push(done);
+    if (told.length === 3) limits.fill(0); // otherwise the chain runs for minutes
+  });
+  expect(told.length).toBeGreaterThanOrEqual(3);
+  expect(told.at(-1)).toBeLessThanOrEqual(replays);
+  captured.dispose();
+});
+
+test('replays do not wait for a listener, and those that it missed are one call', async () => {
+  const { captured, limits, run, grown } = await longChain(endless);
+  const told: number[] = [];
+  await run((done) => {
+    told.push(done);
+    if (told.length > 1) limits.fill(0);
+    else while (grown() < done + 1000); // JavaScript is busy
+  });
+  expect(told[1]).toBeGreaterThanOrEqual(told[0]! + 1000);
+  captured.dispose();
+});
+
+test('a listener that throws, that transfers the results, or that disposes the driver', async () => {
+  const { captured, limits, run } = await longChain(endless);
+  const thrown = run(() => {
+    limits.fill(0);
+    throw new Error('a mistake of the caller');
+  });
+  expect(await thrown).toBeGreaterThan(0);
+  captured.dispose();
+
+  const { plan, io } = await row();
+  const places = chain({ results: new Int32Array(endless) });
+  const moved = await driver.executor.capture!(plan, io, places);
+  const words = sharedWords([endless]);
+  const transferring = moved.replayChain!(words, new Int32Array(0), [], new Int32Array(1), () => {
+    structuredClone(places.results, { transfer: [places.results.buffer as ArrayBuffer] });
+    words.fill(0);
+  });
+  await expect(transferring).rejects.toMatchObject({ code: 'BAD_ARGUMENT' });
+  moved.dispose();
+
+  const other = await cpuDriver({ threads: 1 });
+  const one = await prepare(other, allOps.argmax!, {
+    ...{ name: '', attributes: {} },
+    operands: { x: { shape: [1, 4], format: 'f32', values: Float32Array.of(0, 1, 5, 2) } },
+  });
+  const last = await other.executor.capture!(one.plan, one.io, chain({ results: new Int32Array(endless) }));
+  const disposing = chainOf(last, [endless], [], () => other.dispose());
+  await expect(disposing).rejects.toMatchObject({ code: 'ABORTED' });
 });
 
 test('limits in unshared memory, or not one limit per row', async () => {

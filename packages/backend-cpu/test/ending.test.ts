@@ -108,7 +108,7 @@ test('dispose: loads in the queue do not begin', async () => {
   expect(new Set(codes)).toEqual(new Set(['ABORTED']));
 });
 
-test.each(['load', 'capture', 'replay', 'replayChain', 'ceilings'])(
+test.each(['load', 'capture', 'replay', 'replayChain', 'a chain with a listener', 'ceilings'])(
   'a worker that is terminated in the middle of %s',
   (what) => {
     const loading = `
@@ -125,6 +125,8 @@ test.each(['load', 'capture', 'replay', 'replayChain', 'ceilings'])(
       capture: 'setInterval(() => capture().then((id) => backend.release(id)), 0);',
       replay: 'capture().then((id) => backend.replay(id));',
       replayChain: 'capture().then((id) => backend.replayChain(id, limits, new Int32Array(0)));',
+      'a chain with a listener':
+        'capture().then((id) => backend.replayChain(id, limits, new Int32Array(0), undefined, () => {}));',
       ceilings: 'backend.ceilings();',
     }[what];
     const worker = inWorker(

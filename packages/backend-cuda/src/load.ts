@@ -20,6 +20,7 @@ function prebuiltOf(module: typeof nodeModule) {
   return {
     'linux-x64-gnu': () => fromHere('@quern/backend-cuda-linux-x64-gnu'),
     'linux-arm64-gnu': () => fromHere('@quern/backend-cuda-linux-arm64-gnu'),
+    'win32-x64': () => fromHere('@quern/backend-cuda-win32-x64'),
   };
 }
 

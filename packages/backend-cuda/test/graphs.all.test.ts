@@ -48,6 +48,37 @@ test('a graph has at most 320 ops', async () => {
   expect(await graphsOf(norms(321))).toBe(2);
 });
 
+test('chains launch the graph of their step, made once', async () => {
+  using backend = await createBackend();
+  const table = await weight(backend, [8, 8]);
+  const step = backend.step();
+  const rows = new Int32Array(17);
+  const [feed, at] = [step.input(rows), step.input(rows)];
+  const output = backend.argmax(backend.embed(table, at));
+  const chain = { output, feed, advance: [at], most: 8 };
+  using graph = await backend.graph!.capture(step, { chain });
+  const made = join(folder, 'made');
+  const counts: number[][] = [];
+  for (const [steps, options] of [
+    [5, {}],
+    [7, {}],
+    [3, { onTokens() {} }],
+  ] as const) {
+    for (const each of [file, made]) writeFileSync(each, '');
+    graph.write(at, rows);
+    const limits = new Int32Array(new SharedArrayBuffer(4 * rows.length)).fill(steps);
+    await withSettings({ QUERN_EMULATED_GRAPHS: file, QUERN_EMULATED_CAPTURED: made }, async () => {
+      await graph.replayChain({ limits, ...options });
+    });
+    counts.push([made, file].map((each) => readFileSync(each).length));
+  }
+  expect(counts).toEqual([
+    [1, 4], // the first step is launched op by op
+    [0, 7],
+    [0, 3],
+  ]);
+});
+
 /** A product of rows of a table of 128 MiB, `count` of them for each row of y. */
 const tables = (count: number, rows: number) => async (backend: Backend, step: Step) => {
   const table = await weight(backend, [1 << 20, 32]);

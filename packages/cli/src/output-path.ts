@@ -1,9 +1,9 @@
 import { accessSync, constants, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { systemReason } from '@quern/core';
 import { FileError } from '@quern/runtime';
 import type { Command } from 'commander';
 import { statOf } from './stat-of.js';
-import { systemReason } from './system-reason.js';
 
 /**
  * Ends the program if `path` is an existing file and --force is absent. A FIFO or a device is always written to.

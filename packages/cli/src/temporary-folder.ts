@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { systemReason } from './system-reason.js';
+import { systemReason } from '@quern/core';
 
 /** There is no place for temporary files. */
 class TemporaryFolderError extends Error {

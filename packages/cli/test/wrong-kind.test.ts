@@ -3,9 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { shortNames } from '@quern/hub';
-import { makeSyntheticEncoder, makeSyntheticSpeechModel } from '@quern/runtime';
+import { exampleModels, makeSyntheticEncoder, makeSyntheticSpeechModel } from '@quern/runtime';
 import { writeGgml } from '../../runtime/test/quantize/ggml-file.js';
-import { exampleOf } from '../../server/src/kinds.js';
 import { quern } from './cli.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'quern-kind-'));
@@ -44,8 +43,8 @@ const short: readonly string[] = Object.entries(shortNames).flatMap(([family, ta
 const isKnown = (name: string): boolean =>
   short.includes(name) || /^hf:[\w.-]+\/[\w.-]+(:[\w.-]+)?$/.test(name);
 
-test('the models that the server names are of the table of short names, or whole names', () => {
-  expect(Object.values(exampleOf).filter((name) => !isKnown(name))).toEqual([]);
+test('the models that messages name are of the table of short names, or whole names', () => {
+  expect(Object.values(exampleModels).filter((name) => !isKnown(name))).toEqual([]);
 });
 
 test.each([

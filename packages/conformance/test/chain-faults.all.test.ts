@@ -34,6 +34,10 @@ class Rows {
 interface Parts {
   keep(rows: Rows, done: number): void;
   count(rows: Rows, row: number, done: number): void;
+  /** Between the counts and the ends of rows. */
+  report(onReplays: (done: number) => void, done: number): void;
+  /** Before the results of replay number `done` are there. */
+  early(onReplays: (done: number) => void, done: number): void;
   /** Whether a row ends after replay number `done`. */
   ends(rows: Rows, row: number, done: number): boolean;
   /** Whether the chain continues. */
@@ -50,6 +54,8 @@ interface Parts {
 const right: Parts = {
   keep: ({ chain, found }, done) => chain.results.set(found, (done - 1) * found.length),
   count: ({ chain }, row, done) => chain.counts.fill(done, row, row + 1),
+  report: (onReplays, done) => onReplays(done),
+  early() {},
   ends: ({ found, stops, limits, most }, row, done) =>
     stops.includes(found[row]!) || done >= limits[row]! || done >= most,
   goesOn: ({ ended }) => ended.includes(false),
@@ -89,16 +95,16 @@ function move(parts: Parts, rows: Rows): void {
 
 const chainOf =
   (parts: Parts): RunChain =>
-  async (replay, io, chain, limits, stops) => {
+  async (replay, io, chain, limits, stops, onReplays) => {
     const rows = new Rows(io, chain, limits, stops);
+    const going = () => [...rows.found.keys()].filter((row) => !rows.ended[row]);
     for (let done = 1; ; done++) {
       await replay();
+      if (onReplays) parts.early(onReplays, done);
       parts.keep(rows, done);
-      rows.found.forEach((_, row) => {
-        if (rows.ended[row]) return;
-        parts.count(rows, row, done);
-        rows.ended[row] = parts.ends(rows, row, done);
-      });
+      for (const row of going()) parts.count(rows, row, done);
+      if (onReplays) parts.report(onReplays, done);
+      for (const row of going()) rows.ended[row] = parts.ends(rows, row, done);
       if (!parts.goesOn(rows)) {
         parts.finish(rows);
         return done;
@@ -110,8 +116,13 @@ const chainOf =
 const run = (runChain: RunChain) =>
   runConformance({ createDriver: () => planDriver(richDriver(), { runChain }), only: { suites: ['chain'] } });
 
-test('a driver with correct chains passes', async () => {
-  const report = await run(chainOf(right));
+test.each<[string, Parts['report']]>([
+  ['and all reports', right.report],
+  ['and reports of every second replay', (onReplays, done) => done % 2 === 0 && onReplays(done)],
+  ['and no reports', () => {}],
+  ['and reports that come twice', (onReplays, done) => [done, done - 1, done].forEach(onReplays)],
+])('a driver with correct chains %s passes', async (_, reports) => {
+  const report = await run(chainOf({ ...right, report: reports }));
   expect(formatReport(report)).toContain(' 0 failed');
   expect(report.passed).toBeGreaterThan(15);
 });
@@ -170,6 +181,14 @@ const faults: Readonly<Record<string, readonly [fault: Partial<Parts>, caughtBy:
     { slot: (rows, row) => setSlot(rows, row, (position, size) => Math.min(2, Math.floor(position / size))) },
     /^a position beyond/,
   ],
+  'replays are reported before their results are there': [
+    { early: (onReplays, done) => onReplays(done) },
+    /^a listener hears/,
+  ],
+  'replays are reported before they have run': [
+    { report: (onReplays, done) => onReplays(done + 1) },
+    /^a listener hears/,
+  ],
   'inputs change after the last replay': [
     { finish: (rows) => move({ ...right, moves: () => true }, rows) },
     /^inputs stay/,
@@ -187,7 +206,7 @@ describe('the kit finds', () => {
     const report = await run((replay, io, chain, limits, stops) => {
       let replays = 0;
       const quick = async () => void (++replays < 1000 && (await replay())); // long chains end soon
-      return chainOf(right)(quick, io, chain, limits.slice(), stops);
+      return chainOf(right)(quick, io, chain, limits.slice(), stops, undefined);
     });
     const failed = report.results.filter(({ status }) => status === 'failed').map(({ name }) => name);
     expect(failed).toContainEqual(expect.stringMatching(/^a limit lowered/));
@@ -202,6 +221,7 @@ describe('the kit finds', () => {
         chain,
         limits.map((limit) => Math.min(limit, 600)),
         stops,
+        undefined,
       );
     };
     const report = await run(deaf);

@@ -30,6 +30,7 @@ export type RunChain = (
   chain: PlanChain,
   limits: Int32Array,
   stops: Int32Array,
+  onReplays: ((done: number) => void) | undefined,
 ) => Promise<number>;
 
 const opByCode = new Map(
@@ -209,10 +210,11 @@ export function planDriver(
         keepCaptured?.(io);
         return {
           replay,
-          ...(runChain && {
-            replayChain: (limits: Int32Array, stops: Int32Array) =>
-              runChain(replay, io, chain!, limits, stops),
-          }),
+          ...(runChain &&
+            <Partial<CapturedPlan>>{
+              replayChain: (limits, stops, _dirty, _control, onReplays) =>
+                runChain(replay, io, chain!, limits, stops, onReplays),
+            }),
           dispose() {},
         };
       },

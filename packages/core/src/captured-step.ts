@@ -4,11 +4,10 @@ import { dtypeBytes, elementCount, type HostArray, hostArray, showShape } from '
 import { BackendError } from './error.js';
 import { type ChainTensors, needChain } from './plan/chain.js';
 import type { PreparedPlan } from './plan/prepare.js';
-import type { Recorder, StepTensor } from './recorder.js';
+import type { Recorder } from './recorder.js';
 import type { ResourceOwner } from './resources.js';
+import type { StepTensor } from './step-tensor.js';
 import type { Tensor } from './tensor.js';
-
-const noStops = new Int32Array(0);
 
 /** Input values for a later replay. */
 interface Write {
@@ -90,10 +89,10 @@ export class CapturedStep implements CapturedGraph {
     });
   }
 
-  async replayChain({ limits, stops = noStops, signal }: ChainOptions): Promise<ChainResult> {
-    this.needLimits(limits);
+  async replayChain(options: ChainOptions): Promise<ChainResult> {
+    this.needLimits(options.limits);
     return this.inTurn('replayChain', (handed) => {
-      const run = this.plan.runChain(limits, stops, signal);
+      const run = this.plan.runChain(options);
       if (this.plan.chainsByDriver) handed();
       return run;
     });

@@ -2,8 +2,9 @@ import { needDriverContract } from './contract.js';
 import type { DeviceLinks, DeviceProfile } from './device-profile.js';
 import type { Driver, DriverCapabilities } from './driver.js';
 import { BackendError } from './error.js';
-import { adviceFor } from './known-names.js';
 import { needManifest } from './manifest.js';
+import { needSpeltMembers } from './misspelt-members.js';
+import { adviceFor } from './options/nearest-name.js';
 import { precisions } from './precision.js';
 
 /** Rule for one property: the test, and its words for messages. */
@@ -179,5 +180,6 @@ export function needDriver(driver: Driver): void {
   needMethods(driver);
   needCapabilities(driver);
   if (!driver.manifest?.ops) throw bad(driver.name, 'it has no manifest with ops');
+  needSpeltMembers(driver);
   needManifest(driver);
 }

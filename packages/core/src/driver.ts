@@ -6,8 +6,8 @@ import type { DriverBuffer, DriverMemory, DriverWeight } from './driver-memory.j
 import type { DType } from './dtype.js';
 import type { BackendErrorCode } from './error.js';
 import type { FusedOpName } from './fusions/index.js';
+import type { OptionalOpName, RequiredOpName } from './generated/ops.js';
 import type { DriverKv } from './kv/kv-buffer.js';
-import type { OptionalOpName, RequiredOpName } from './ops/fills.js';
 import type { EncodedPlan } from './plan/encode.js';
 import type { WeightFormat, WeightSource } from './weight.js';
 
@@ -240,12 +240,19 @@ export interface CapturedPlan {
    * read it after each replay, because the caller may lower a limit. `dirty` and `control` as for `replay`. The driver
    * need not update the chain's own words in io.inputs: core marks them `dirty` when it writes them again. After an
    * abort or an error there are no results. Optional: without it core replays one by one.
+   *
+   * `onReplays`: given if the caller listens to the tokens. After a replay, on the JS thread: write the results of the
+   * first `done` replays and the rows' `counts` (those of later replays will do), then call it. The call returns soon and
+   * never throws. Leave out any call: `done` may jump, and core itself takes the rest when the promise resolves. Wake
+   * JavaScript at most once per replay, never let a replay wait for it, and do nothing of this without `onReplays`. With
+   * `plansInFlight` > 1, each call in an event of its own, as the promises.
    */
   replayChain?(
     limits: Int32Array,
     stops: Int32Array,
     dirty: readonly ByteRange[],
     control: Int32Array,
+    onReplays?: (done: number) => void,
   ): Promise<number>;
   dispose(): void;
 }

@@ -53,8 +53,8 @@ function guardCaptured(guard: Guard, plan: CapturedPlan): CapturedPlan {
   return {
     replay: (dirty, control) => guard.later('replay', () => plan.replay(dirty, control)),
     ...(plan.replayChain && {
-      replayChain: (limits, stops, dirty, control) =>
-        guard.later('replayChain', () => plan.replayChain!(limits, stops, dirty, control)),
+      replayChain: (limits, stops, dirty, control, onReplays) =>
+        guard.later('replayChain', () => plan.replayChain!(limits, stops, dirty, control, onReplays)),
     }),
     dispose: () => guard.now('dispose', () => plan.dispose()),
   };

@@ -3,7 +3,7 @@ import type { Driver } from './driver.js';
 import { BackendError } from './error.js';
 import { fusedOps } from './fusions/index.js';
 import { coreOps } from './ops/index.js';
-import { nearestName } from './options/nearest-name.js';
+import { adviceFor } from './options/nearest-name.js';
 
 /** Names of ops by the part of a driver that has them. Any of them may be a kernel. */
 const opTables = {
@@ -17,12 +17,6 @@ type OpPart = keyof typeof opTables;
 
 const laterOp =
   'an op of a later @quern/core needs that version; a driver for several versions adds it only where their op table has it';
-
-/** "did you mean 'silu'?", or all known names where none is near. */
-export function adviceFor(name: string, known: readonly string[]): string {
-  const nearest = nearestName(name, known);
-  return nearest ? `did you mean '${nearest}'?` : `known are ${known.join(', ')}`;
-}
 
 /** Throws BAD_DRIVER for a name that is no op of this version of core. */
 function needOps({ name: driver }: Driver, part: OpPart, entries: object = {}): void {

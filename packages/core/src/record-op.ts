@@ -1,8 +1,9 @@
 import { BackendError } from './error.js';
 import type { AnyOp } from './op/define-op.js';
-import { recordOps } from './record-ops.js';
-import { type OperandValue, Recorder } from './recorder.js';
+import { view } from './op/views.js';
+import { Recorder } from './recorder.js';
 import type { Step } from './step.js';
+import type { OperandValue } from './step-tensor.js';
 import type { Tensor } from './tensor.js';
 
 /**
@@ -21,4 +22,4 @@ export function recordOp(
 }
 
 /** `Ops.view`, for the same purpose. */
-export const recordView: typeof recordOps.view = recordOps.view;
+export const recordView: typeof view = view;

@@ -14,25 +14,13 @@ import type { KvBuffer } from './kv/kv-buffer.js';
 import { plannedAttributes } from './op/attributes.js';
 import type { AnyOp, OperandRule, OperandSpec } from './op/define-op.js';
 import { maxDimension, maxRank } from './plan/encode.js';
-import type { Plan, PlanOp, PlanOperand, Storage, TensorOperand } from './plan/plan.js';
+import type { Plan, PlanOp, PlanOperand, Storage } from './plan/plan.js';
 import type { PlanUse, PreparedPlan } from './plan/prepare.js';
 import { LoadedWeight, OwnedKvBuffer, type Resource, type ResourceOwner } from './resources.js';
 import type { InputArray, Step, StepMemory } from './step.js';
+import { type OperandValue, type RecordingStep, StepTensor } from './step-tensor.js';
 import type { Tensor } from './tensor.js';
 import type { Weight } from './weight.js';
-
-/** A tensor and its place. */
-export class StepTensor implements Tensor, TensorOperand {
-  readonly kind = 'tensor';
-
-  constructor(
-    readonly step: Recorder,
-    readonly shape: readonly number[],
-    readonly dtype: DType,
-    readonly storage: Storage,
-    readonly byteOffset: number,
-  ) {}
-}
 
 /** The parts of a backend that a recorder uses. */
 export interface RecorderHost extends ResourceOwner {
@@ -45,10 +33,8 @@ export interface RecorderHost extends ResourceOwner {
   runOnce(preparing: Promise<PreparedPlan>, signal: AbortSignal | undefined): Promise<void>;
 }
 
-export type OperandValue = Tensor | Weight | KvBuffer | undefined;
-
 /** The Step behind all op calls. */
-export class Recorder implements Step {
+export class Recorder implements Step, RecordingStep {
   private readonly ops: PlanOp[] = [];
   private readonly storages: Storage[] = [];
   private readonly inputs = new Map<Storage, Uint8Array>();

@@ -1,5 +1,13 @@
 import { BackendError } from './error.js';
-import type { RopeLayout } from './ops/rope.js';
+
+/** Values of rope's `layout` attribute: which elements of a head rotate together. */
+export const ropeLayouts = {
+  /** (0, 1), (2, 3), … as in Meta's Llama and GGUF's llama. */
+  interleaved: 0,
+  /** (0, R/2), (1, R/2 + 1), … as in Hugging Face and GGUF's qwen. */
+  halves: 1,
+} as const;
+export type RopeLayout = keyof typeof ropeLayouts;
 
 /** How a model extends positions beyond its training context. */
 export type RopeScaling =

@@ -1,3 +1,4 @@
+import { recordOps as b } from '../src/generated/ops.js';
 import {
   type CoreOpName,
   type Manifest,
@@ -9,7 +10,6 @@ import {
 import { bf16Temporaries, storesBf16 } from '../src/plan/bf16-temporaries.js';
 import { encodePlan } from '../src/plan/encode.js';
 import { layOut } from '../src/plan/layout.js';
-import { recordOps as b } from '../src/record-ops.js';
 import type { Recorder } from '../src/recorder.js';
 import { definitionDriver } from './definition-driver.js';
 import { input, Planner } from './planning.js';

@@ -91,6 +91,24 @@ test.each<[string, object, RegExp]>([
     claims('collective', 'allReduc'),
     /did you mean 'allReduce'\? \(an op of a later/,
   ],
+  ['a function misspelt', { kernelRun: () => ({}) }, /it has 'kernelRun', which core .*'kernelRuns'\?$/],
+  [
+    'capabilities misspelt',
+    { capabilities: undefined, capability: { timer: true } },
+    /'capability', .* mean 'capabilities'\?$/,
+  ],
+  ['caches misspelt', { KV: {} }, /did you mean 'kv'\?$/],
+  ['a rate misspelt', profile({ promptFlop: 1e9 }), /profile has 'promptFlop', .* mean 'promptFlops'\?$/],
+  [
+    'fused claims misspelt',
+    { manifest: { ...definitionDriver().manifest, fused: undefined, fusd: {} } },
+    /manifest has 'fusd', .* mean 'fused'\?$/,
+  ],
+  [
+    "an executor's function misspelt",
+    { executor: { execute() {}, captur() {} } },
+    /executor has 'captur', .* mean 'capture'\?$/,
+  ],
   ['GPTQ of three bits', { capabilities: { quantGptq: { bits: [3] } } }, /a list of 4 and 8/],
 ])('a driver with %s is refused', (_name, change, message) => {
   expect(refusal(change)).toMatch(message);
@@ -102,6 +120,16 @@ test('a driver for several versions of core adds a later op only where the op ta
   const known = 'silu' in coreOps && { silu: definitionDriver().kernels.silu };
   expect(refusal(kernels({ ...later, ...known }))).toBe('accepted');
   expect(refusal(kernels({ hyperbolic: undefined }))).toBe('accepted');
+});
+
+test('members of its own are the driver’s, and so are those beside the optional ones', () => {
+  const own = { kvs: new Map(), k: {}, contracts: [], measure() {}, memories: [] };
+  expect(refusal({ ...own, kernelRuns: () => ({}), kernelRun: () => 0 })).toBe('accepted');
+});
+
+test('a function of its class may be misspelt, too', () => {
+  const driver = Object.assign(Object.create({ loadGPTQs() {} }), definitionDriver());
+  expect(() => defineBackend(driver)).toThrow(/it has 'loadGPTQs', .* did you mean 'loadGptq'\?$/);
 });
 
 test('a value that is no driver is refused', () => {

@@ -1,7 +1,7 @@
+import { recordOps as b } from '../src/generated/ops.js';
 import { headerWords, opcodes, operandWords, planMagic, planVersion, regions } from '../src/index.js';
 import { encodePlan } from '../src/plan/encode.js';
 import { layOut } from '../src/plan/layout.js';
-import { recordOps as b } from '../src/record-ops.js';
 import { indices, input, Planner } from './planning.js';
 
 const planner = new Planner();

@@ -1,6 +1,6 @@
+import { recordOps as b } from '../src/generated/ops.js';
 import { fusedOps, type Tensor } from '../src/index.js';
 import type { Plan } from '../src/plan/plan.js';
-import { recordOps as b } from '../src/record-ops.js';
 import type { Recorder } from '../src/recorder.js';
 import { fuse, indices, input, names, Planner } from './planning.js';
 

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { runs } from '../../../test-scope.js';
+import { recordOps as b } from '../src/generated/ops.js';
 import type { Tensor } from '../src/index.js';
 import { type Layout, type LayoutOptions, layOut, lifetimes } from '../src/plan/layout.js';
 import type { Plan, Storage } from '../src/plan/plan.js';
-import { recordOps as b } from '../src/record-ops.js';
 import type { Recorder } from '../src/recorder.js';
 import { fuse, input, Planner } from './planning.js';
 

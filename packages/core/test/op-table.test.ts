@@ -1,4 +1,5 @@
-import { type AnyOp, coreOps, elementCount, fusedOps, type Sample } from '../src/index.js';
+import { recordOps } from '../src/generated/ops.js';
+import { type AnyOp, coreOps, elementCount, fills, fusedOps, type Sample } from '../src/index.js';
 
 const core = Object.entries(coreOps) as [string, AnyOp][];
 const all = [...core, ...(Object.entries(fusedOps) as [string, AnyOp][])];
@@ -15,6 +16,18 @@ test.each(all)('%s is complete', (key, op) => {
 
 test.each(core)('%s has an error sample', (_key, op) => {
   expect(op.errors().length).toBeGreaterThan(0);
+});
+
+test('models can call every core op but ropeTable, which rope records', () => {
+  const calls = Object.keys(recordOps).filter((name) => name !== 'view' && name !== 'slice');
+  expect(calls).toEqual(Object.keys(coreOps).filter((name) => name !== 'ropeTable'));
+});
+
+test('the host fills ops of tensors alone', () => {
+  const onHost = core.filter(([name]) => name in fills && fills[name as keyof typeof fills] === 'host');
+  expect(onHost.length).toBeGreaterThan(0);
+  for (const [, { operands }] of onHost)
+    for (const { kind } of Object.values(operands)) expect(kind).toBe('tensor');
 });
 
 const specs = ({ operands }: Sample) =>

@@ -1,5 +1,5 @@
+import { recordOps as b } from '../src/generated/ops.js';
 import { coreOps, elementCount, type Tensor } from '../src/index.js';
-import { recordOps as b } from '../src/record-ops.js';
 import { indices, input, names, Planner } from './planning.js';
 
 const planner = new Planner();

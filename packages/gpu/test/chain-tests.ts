@@ -1,12 +1,10 @@
 // Chains that the device advances by itself, on the emulated device: as single replays with writes between them.
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Backend, CapturedGraph, Tensor } from '@quern/core';
+import type { Backend, CapturedGraph, ChainOptions, Tensor } from '@quern/core';
 import { random } from '@quern/core/testing';
-
-/** Of jest.environment.mjs. */
-declare function setNativeEnvironment(name: string, value: string | undefined): void;
+import { withSettings } from './settings.js';
 
 /** On the backend of an emulated GPU. */
 export function chainTests(createBackend: () => Promise<Backend>): void {
@@ -175,19 +173,81 @@ export function chainTests(createBackend: () => Promise<Backend>): void {
     expect(await chained.cache(own)).toEqual(await single.cache(own));
   });
 
-  test('the device has work while the host waits', async () => {
-    const waits = join(folder, 'waits');
+  test.each([
+    ['', {}],
+    [', with a listener', { onTokens() {} }],
+  ])('the device has work while the host waits%s', async (_, options) => {
     const { graph } = await decoding();
     await graph.replayChain({ limits: shared([1, 1, 1]) }); // what loading has left ends here
-    for (const tokens of [1, 5]) {
-      writeFileSync(waits, '');
-      setNativeEnvironment('QUERN_EMULATED_WAITS', waits);
-      const { counts } = await graph.replayChain({ limits: shared([tokens, 1, 1]) });
-      setNativeEnvironment('QUERN_EMULATED_WAITS', undefined);
-      expect(counts[0]).toBe(tokens);
-      expect(statSync(waits).size).toBe(2); // for the last token, and for the outputs
-    }
+    for (const tokens of [1, 5])
+      expect(await idleTimes(graph, { limits: shared([tokens, 1, 1]), ...options })).toBe(2);
   });
+
+  /** How often the host waits until the device has no work left: for the last token, and for the outputs. */
+  async function idleTimes(graph: CapturedGraph, options: ChainOptions): Promise<number> {
+    const waits = join(folder, 'waits');
+    writeFileSync(waits, '');
+    await withSettings({ QUERN_EMULATED_WAITS: waits }, async () => {
+      const { counts } = await graph.replayChain(options);
+      expect([...counts]).toEqual([...options.limits]);
+    });
+    return statSync(waits).size;
+  }
+
+  test.each([1, 3, 17, 64, 256])('%d rows: no idle time between replays, and all tokens', async (count) => {
+    const graph = await counters(count);
+    const limits = shared(Array.from({ length: count }, (_, row) => 1 + ((8 + row) % 9)));
+    const told: number[][] = [];
+    const onTokens = (tokens: Int32Array) => void told.push([...tokens]);
+    expect(await idleTimes(graph, { limits, onTokens })).toBe(2);
+    const states = (step: number) =>
+      Array.from(limits, (limit, row) => (step < limit ? step + (row % 8) : -1));
+    expect(told).toEqual(Array.from({ length: Math.max(...limits) }, (_, step) => states(step)));
+  });
+
+  test('the device goes on to the end of the chain while JavaScript has not read the first token', async () => {
+    const replays = 12;
+    const launches = join(folder, 'launches');
+    writeFileSync(launches, '');
+    const launched = () => readFileSync(launches, 'utf8').split('advance_chain').length - 1;
+    const { graph } = await counting(replays, replays);
+    const steps: number[] = [];
+    await withSettings({ QUERN_EMULATED_LAUNCHES: launches }, async () => {
+      const onTokens = (_: Int32Array, step: number) => {
+        while (launched() < replays); // JavaScript is busy
+        steps.push(step);
+      };
+      await graph.replayChain({ limits: shared([replays]), onTokens });
+    });
+    expect(steps).toEqual(Array.from({ length: replays }, (_, step) => step));
+  });
+
+  test('a listener ends a chain that has only begun', async () => {
+    const replays = 20_000;
+    const { graph, twice } = await counting(replays, replays);
+    const limits = shared([replays]);
+    let told = 0;
+    const onTokens = () => {
+      if (++told === 3) limits.fill(0);
+    };
+    const { counts } = await graph.replayChain({ limits, onTokens });
+    expect(counts[0]).toBeLessThan(replays);
+    expect(told).toBe(counts[0]);
+    expect(graph.read(twice)[0]).toBe(2 * (counts[0]! - 1));
+  });
+
+  /** Rows whose tokens count, from r % 8 in row r; at most 9 replays. */
+  async function counters(rows: number): Promise<CapturedGraph> {
+    const states = 16;
+    const oneHot = Float32Array.from({ length: states ** 2 }, (_, i) => (i % (states + 1) === 0 ? 1 : 0));
+    const bytes = new Uint8Array(oneHot.buffer);
+    const table = await backend.loadWeight({ name: 'table', shape: [states, states], format: 'f32', bytes });
+    const step = backend.step();
+    const first = Int32Array.from({ length: rows }, (_, row) => row % 8);
+    const [feed, at] = [step.input(first), step.input(first)];
+    const output = backend.argmax(backend.embed(table, at));
+    return backend.graph!.capture(step, { chain: { output, feed, advance: [at], most: 9 } });
+  }
 
   /** A state that counts, and a kept output with other values in every replay: twice the state. */
   async function counting(states: number, replays: number) {

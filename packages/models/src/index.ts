@@ -73,6 +73,7 @@ export { projection } from './encoder/projection.js';
 export { bertName, renameBert } from './encoder/rename.js';
 export { roberta } from './encoder/roberta.js';
 export { ModelError, type ModelErrorCode } from './error.js';
+export { exampleModels } from './example-models.js';
 export { findModel, type ModelLocation } from './find-model.js';
 export { gemma2, gemma2Weights, gemmaDecoder, gemmaNorm } from './gemma2.js';
 export { gemma3 } from './gemma3.js';

@@ -1,4 +1,5 @@
 import { ModelError } from './error.js';
+import { exampleModels } from './example-models.js';
 
 /** What a model is, and what opens it. */
 const kinds = {
@@ -10,12 +11,12 @@ const kinds = {
 
 export type ArchitectureKind = keyof typeof kinds;
 
-/** Models of a kind, by names that `quern pull` and every command take: packages/cli/test/wrong-kind.test.ts checks them. */
+const { language, encoder, crossEncoder, speech } = exampleModels;
+
 const examples: Readonly<Record<ArchitectureKind, string>> = {
-  language: 'To generate text, take a language model, such as qwen3:0.6b',
-  encoder:
-    'To embed texts, take an encoder (BERT, RoBERTa, Nomic BERT), such as nomic-embed-text:v1.5; to rank them, a cross-encoder, such as hf:BAAI/bge-reranker-base',
-  speech: 'To transcribe, take a Whisper model, such as hf:ggerganov/whisper.cpp:ggml-tiny.bin',
+  language: `To generate text, take a language model, such as ${language}`,
+  encoder: `To embed texts, take an encoder (BERT, RoBERTa, Nomic BERT), such as ${encoder}; to rank them, a cross-encoder, such as ${crossEncoder}`,
+  speech: `To transcribe, take a Whisper model, such as ${speech}`,
 };
 
 /** An architecture of another kind than `wanted`, which the caller opens. */

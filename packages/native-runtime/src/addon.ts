@@ -83,7 +83,14 @@ export interface NativeBackend {
   capture(...plan: [...PlanArguments, ...ChainArguments]): Promise<number>;
   /** `dirty`: [from, to, …]; absent: all inputs. */
   replay(captured: number, dirty?: Float64Array): Promise<void>;
-  replayChain(captured: number, limits: Int32Array, stops: Int32Array, dirty?: Float64Array): Promise<number>;
+  /** `onReplays`: as for `CapturedPlan.replayChain` of core. */
+  replayChain(
+    captured: number,
+    limits: Int32Array,
+    stops: Int32Array,
+    dirty?: Float64Array,
+    onReplays?: (done: number) => void,
+  ): Promise<number>;
   release(captured: number): void;
   kernelRuns(): Record<string, number>;
   dispose(): void;

@@ -1,15 +1,12 @@
 import {
-  type CoreOpName,
   cacheDtypes,
-  coreOps,
   type DType,
   denseFormats,
   type FusedOpName,
-  fusedOps,
   type Manifest,
-  type OpSupport,
   type WeightFormat,
 } from '@quern/core';
+import { coreClaims, fusedClaims } from './op-support.js';
 
 /** Ops with matrix weights. The other ops take vectors; vectors are dense. */
 const matrixOps: ReadonlySet<string> = new Set([
@@ -34,15 +31,9 @@ export function fullManifest(
   caches: readonly DType[] = cacheDtypes,
   without: readonly FusedOpName[] = [],
 ): Manifest {
-  const supportOf = (op: string): OpSupport => ({
-    dtypes: op === 'cast' ? ['f32', 'f16', 'bf16'] : ['f32'],
+  const claim = (op: string) => ({
     weightFormats: matrixOps.has(op) ? [...denseFormats, ...matrixFormats(op)] : denseFormats,
     cacheDtypes: caches,
   });
-  const supportAll = <Name extends string>(ops: Readonly<Record<Name, unknown>>) =>
-    Object.fromEntries(Object.keys(ops).map((op) => [op, supportOf(op)])) as Record<Name, OpSupport>;
-  const fused = Object.entries(supportAll<FusedOpName>(fusedOps)).filter(
-    ([op]) => !without.includes(op as FusedOpName),
-  );
-  return { ops: supportAll<CoreOpName>(coreOps), fused: Object.fromEntries(fused) };
+  return { ops: coreClaims(claim), fused: fusedClaims(claim, without) };
 }

@@ -115,7 +115,8 @@ function executorOf(native: NativeBackend): PlanExecutor {
       );
       return {
         replay: (dirty) => native.replay(id, written(dirty)),
-        replayChain: (limits, stops, dirty) => native.replayChain(id, limits, stops, written(dirty)),
+        replayChain: (limits, stops, dirty, _control, onReplays) =>
+          native.replayChain(id, limits, stops, written(dirty), onReplays),
         dispose: () => native.release(id),
       };
     },

@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, type Stats } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
+import { fileReason } from '@quern/core';
 import { FileError } from './error.js';
-import { systemReason } from './system-reason.js';
 
 /** An open file, and its size when opened. */
 export interface Opened<T> {
@@ -54,5 +54,5 @@ export function asFileError(path: string, error: unknown): FileError {
   if (cause.code === 'ENOENT' || cause.code === 'ENOTDIR')
     return new FileError('NOT_FOUND', path, 'there is no such file', { cause });
   if (cause.code === 'ENXIO') return new FileError('NOT_A_FILE', path, 'is a socket; give a regular file');
-  return new FileError('READ_FAILED', path, `cannot be read ${systemReason(cause)}`, { cause });
+  return new FileError('READ_FAILED', path, `cannot be read: ${fileReason(cause)}`, { cause });
 }

@@ -25,6 +25,7 @@ export {
   type EncoderShape,
   type EncoderShapeName,
   encoderShapes,
+  exampleModels,
   type KnownArchitecture,
   knownArchitectures,
   type ModelDescription,

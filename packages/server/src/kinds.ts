@@ -1,5 +1,5 @@
 import { rules } from '@quern/core';
-import type { Embedder, Model, SpeechModel } from '@quern/runtime';
+import { type Embedder, exampleModels, type Model, type SpeechModel } from '@quern/runtime';
 
 /** A model that a server offers. */
 export type ServedModel = Model | Embedder | SpeechModel;
@@ -28,9 +28,9 @@ export function kindOf(model: ServedModel): ModelKindName {
   return 'embed' in model ? 'embedding' : 'speech';
 }
 
-/** A model of each kind, by a name that `quern serve` and `quern pull` take. */
+/** A model of each kind, for messages. */
 export const exampleOf: Readonly<Record<ModelKindName, string>> = {
-  generation: 'qwen3:0.6b',
-  embedding: 'nomic-embed-text:v1.5',
-  speech: 'hf:ggerganov/whisper.cpp:ggml-tiny.bin',
+  generation: exampleModels.language,
+  embedding: exampleModels.encoder,
+  speech: exampleModels.speech,
 };

@@ -168,6 +168,8 @@ test('a platform package without its binary, with a broken one, and one for NVID
     );
     writeFileSync(join(folder, 'backend_cuda.node'), 'no kernels');
     assert.match(await binaryFault(folder, cuda), /has no kernels for GPUs/);
+    writeFileSync(join(folder, 'backend_cuda.node'), Buffer.from('50ed55ba01001000', 'hex')); // kernels alone
+    assert.match(await binaryFault(folder, cuda), /backend_cuda\.node: its 8 bytes are no addon/);
     assert.match(await binaryFault(folder, cpu), /^@quern\/backend-cpu-linux-x64-gnu: backend_cuda\.node: /);
   } finally {
     rmSync(work, { recursive: true });

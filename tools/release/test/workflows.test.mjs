@@ -40,7 +40,7 @@ test('every script that a step runs exists', () => {
   assert.ok(scripts.some(({ match }) => match[1] === 'version-packages'));
   for (const { label, match } of scripts) assert.ok(rootManifest.scripts[match[1]], `${label}: ${match[1]}`);
   const filtered = matches(/--filter (\S+) (\S+)/g);
-  assert.ok(filtered.length >= 2);
+  assert.ok(filtered.length >= 1);
   for (const { label, match } of filtered) {
     const manifest = manifests.find(({ name }) => name === match[1]);
     assert.ok(manifest?.scripts[match[2]], `${label}: ${match[0]}`);
@@ -96,17 +96,17 @@ test('needs names jobs, and every job has a limit of time', () => {
     }
 });
 
-test('all platforms are tested, and all of backend-cuda are built, on processors of their own', () => {
+test('all platforms are tested on processors of their own, with all addons that were built', () => {
   const { jobs } = workflows.find(({ name }) => name === 'release');
-  const rows = ({ strategy }) => strategy.matrix.include;
-  const names = (job) =>
-    rows(job)
-      .map(({ platform }) => platform)
-      .sort();
-  assert.deepEqual(names(jobs.check), Object.keys(platforms).sort());
-  assert.deepEqual(names(jobs.cuda), addons['backend-cuda'].toSorted());
+  const rows = jobs.check.strategy.matrix.include;
+  assert.deepEqual(rows.map(({ platform }) => platform).sort(), Object.keys(platforms).sort());
+  const built = [jobs.build, jobs.cuda].flatMap(({ steps }) =>
+    steps.flatMap(({ run = '' }) => /node tools\/platforms\.mjs (.*)/.exec(run)?.[1].split(' ') ?? []),
+  );
+  const byApple = 'backend-metal'; // mac.yml
+  assert.deepEqual([...built, byApple].sort(), Object.keys(addons).sort());
   const system = { linux: 'ubuntu', darwin: 'macos', win32: 'windows' };
-  for (const { platform, runner } of [...rows(jobs.check), ...rows(jobs.cuda)]) {
+  for (const { platform, runner } of rows) {
     const [os, cpu] = platform.split('-');
     assert.ok(runner.startsWith(system[os]), `${platform}: ${runner}`);
     const isArm = os === 'darwin' ? !runner.endsWith('-intel') : runner.endsWith('-arm');

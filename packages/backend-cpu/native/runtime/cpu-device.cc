@@ -56,7 +56,7 @@ LoadedGptq CpuDevice::load_gptq(const GptqSource& source) {
 
 using RunOp = void (*)(Call&);
 static constexpr RunOp run_table[] = {
-#define RUN(Op) Op::run,
+#define RUN(Op, name) Op::run,
     QUERN_OPS(RUN)
 #undef RUN
 };

@@ -751,6 +751,36 @@ void a_flag_ends_a_chain() {
   }
 }
 
+// A listener finds the results and counts of the replays that it is told of, and not the last ones.
+void a_chain_tells_its_listener() {
+  Check check("a chain tells its listener of each replay that another follows");
+  int32_t feed[3] = {}, output[3] = {};
+  const HostMemory host = {reinterpret_cast<uint8_t*>(feed), sizeof feed, reinterpret_cast<uint8_t*>(output), sizeof output};
+  const double places[] = {3, 0, 0, 0}; // three rows, nothing that grows
+  int32_t results[15], counts[3];
+  Chain chain(places, host, results, counts);
+  const int32_t limits[] = {4, 2, 5}, stop = 21; // row 2 stops with its third token
+  int64_t replays = 0, told = 0;
+  const auto replay = [&] {
+    replays++;
+    for (int row = 0; row < 3; row++) output[row] = static_cast<int32_t>(row < 2 ? 100 * row + replays : 7 * replays);
+    return true;
+  };
+  chain.listen([&](int64_t done) {
+    check.same(done, replays, "replays told");
+    check.same(done, ++told, "calls");
+    for (int64_t row = 0; row < 3; row++) {
+      check.same(results[(done - 1) * 3 + row], output[row], "its token");
+      check.same(int64_t{counts[row]}, std::min<int64_t>(done, row == 0 ? 4 : row == 1 ? 2 : 3), "its count");
+    }
+  });
+  check.same(chain.run(limits, {&stop, 1}, replay), int64_t{4}, "replays");
+  check.same(told, int64_t{3}, "replays that others follow");
+  chain.listen({});
+  check.same(chain.run(limits, {}, replay), int64_t{5}, "replays");
+  check.same(told, int64_t{3}, "calls without a listener");
+}
+
 // When a backend ends, queued loads do not begin, and running loads end after the chunks in progress.
 void loads_end_with_the_backend() {
   Check check("a load ends when the pool is cancelled");
@@ -927,6 +957,7 @@ int main() {
   runs_can_be_ended();
   kernels_may_set_flags();
   a_flag_ends_a_chain();
+  a_chain_tells_its_listener();
   loads_end_with_the_backend();
   weights_in_lost_files_end_runs();
   reshaped_operands_are_refused();

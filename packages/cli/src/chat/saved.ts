@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
+import { systemReason } from '@quern/core';
 import type { ChatMessage } from '@quern/runtime';
 import { readText } from '../read-text.js';
-import { systemReason } from '../system-reason.js';
 import { ChatError } from './error.js';
 
 /** A conversation in a file. */

@@ -1,3 +1,4 @@
+import { systemReason } from '@quern/core';
 import type { Model, SpeculateOptions } from '@quern/runtime';
 import { Command } from 'commander';
 import { adapterPaths, withAdapters } from '../adapters.js';
@@ -16,7 +17,6 @@ import {
   speculateOptions,
   withSpeculation,
 } from '../speculation.js';
-import { systemReason } from '../system-reason.js';
 import { count } from '../terminal/count.js';
 import { Interrupted, interruptible } from '../terminal/interrupt.js';
 import { isCoded, notice, report, say, sayError } from '../terminal/report.js';

@@ -1,100 +1,33 @@
 import {
   type Backend,
   type CapturedGraph,
-  type ChainOptions,
   type ChainRule,
   need,
   type SlotRule,
   type Tensor,
 } from '@quern/core';
-import { integers, random } from '@quern/core/testing';
+import { integers } from '@quern/core/testing';
 import type { Case, Suite } from '../case.js';
 import { floats, fresh, loadValues } from '../ops/fresh.js';
-import { ensure, refusal } from '../values/refusal.js';
+import { refusal } from '../values/refusal.js';
+import { listening, rows } from './chain-listener.js';
+import {
+  limits,
+  most,
+  moves,
+  P,
+  path,
+  run,
+  same,
+  sameRows,
+  slotAt,
+  slotWalk,
+  V,
+  walk,
+} from './chain-walk.js';
 import { proveUsable } from './errors.js';
 
 const on = fresh('chain');
-
-/** V states; P positions with different moves. */
-const [V, P] = [16, 12];
-const most = 8;
-
-/** Whole numbers: their sums are exact on any device. */
-function scores(rows: number, seed: number): Float32Array {
-  const next = random(seed);
-  return Float32Array.from({ length: rows * V }, () => Math.floor(1000 * next()));
-}
-
-const [moves, shifts] = [scores(V, 1), scores(P, 2)];
-
-/** Next state at a position: argmax(moves[state] + shifts[position]). */
-function follow(state: number, position: number): number {
-  let best = 0;
-  const score = (i: number) => moves[state * V + i]! + shifts[position * V + i]!;
-  for (let i = 1; i < V; i++) if (score(i) > score(best)) best = i;
-  return best;
-}
-
-/** States of `count` steps of one row, from `state` at `position`. `at` maps a position to its slot. */
-function path(state: number, position: number, count: number, at = (p: number): number => p): number[] {
-  const all: number[] = [];
-  for (let step = 0; step < count; step++) all.push(follow(all.at(-1) ?? state, at(position + step)));
-  return all;
-}
-
-/** Shared memory, as required for `limits`. */
-function limits(...counts: readonly number[]): Int32Array {
-  const words = new Int32Array(new SharedArrayBuffer(4 * counts.length));
-  words.set(counts);
-  return words;
-}
-
-interface Walk {
-  readonly graph: CapturedGraph;
-  readonly states: Tensor;
-  readonly positions: Tensor;
-  readonly next: Tensor;
-}
-
-/** A graph that moves each state one step, with a chain. */
-async function walk(
-  backend: Backend,
-  states: readonly number[],
-  positions: readonly number[],
-): Promise<Walk> {
-  need(backend, 'graph');
-  const table = await loadValues(backend, moves, [V, V]);
-  const shift = await loadValues(backend, shifts, [P, V]);
-  const step = backend.step();
-  const from = step.input(Int32Array.from(states));
-  const at = step.input(Int32Array.from(positions));
-  const next = backend.argmax(backend.add(backend.embed(table, from), backend.embed(shift, at)));
-  const chain: ChainRule = { output: next, feed: from, advance: [at], most };
-  return { graph: await backend.graph.capture(step, { chain }), states: from, positions: at, next };
-}
-
-const blockSize = 2;
-
-/** Blocks of two rows of a walk, [2, 3]: every position has its own slot. */
-const blocks = [4, 0, 2, 1, 5, 3];
-const slotAt = (row: number) => (position: number) =>
-  blocks[3 * row + Math.floor(position / blockSize)]! * blockSize + (position % blockSize);
-
-/** A graph of two rows. States move by their slots, which follow from position and block table. */
-async function slotWalk(backend: Backend, states: readonly number[], positions: readonly number[]) {
-  need(backend, 'graph');
-  const table = await loadValues(backend, moves, [V, V]);
-  const shift = await loadValues(backend, shifts, [P, V]);
-  const step = backend.step();
-  const from = step.input(Int32Array.from(states));
-  const at = step.input(Int32Array.from(positions));
-  const slots = step.input(Int32Array.from(positions, (position, row) => slotAt(row)(position)));
-  const blockTable = step.input(Int32Array.from(blocks), [2, 3]);
-  const next = backend.argmax(backend.add(backend.embed(table, from), backend.embed(shift, slots)));
-  const rule: SlotRule = { slots, positions: at, blockTable, blockSize };
-  const chain: ChainRule = { output: next, feed: from, advance: [at], slots: rule, most };
-  return backend.graph.capture(step, { chain });
-}
 
 /** A graph that draws the next state, each time with the next random number. */
 async function drawing(backend: Backend) {
@@ -108,30 +41,6 @@ async function drawing(backend: Backend) {
   const next = backend.sample(backend.embed(table, state), settings, random, draws);
   const chain: ChainRule = { output: next, feed: state, advance: [draws], most };
   return { graph: await backend.graph.capture(step, { chain }), state, draws, next };
-}
-
-function same(label: string, got: ArrayLike<number>, want: readonly number[]): void {
-  ensure(
-    got.length === want.length && want.every((value, i) => value === got[i]),
-    `${label} should be ${want.join()}; got ${Array.from(got).join()}`,
-  );
-}
-
-/** Runs a chain and returns each row's tokens up to its end. */
-async function run(graph: CapturedGraph, options: ChainOptions): Promise<number[][]> {
-  const { tokens, counts } = await graph.replayChain(options);
-  const rows = counts.length;
-  same('the rows of the counts', [rows], [options.limits.length]);
-  const replays = Math.max(...counts);
-  same('the words of the tokens', [tokens.length], [replays * rows]);
-  return Array.from(counts, (count, row) =>
-    Array.from({ length: count }, (_, step) => tokens[step * rows + row]!),
-  );
-}
-
-function sameRows(got: readonly (readonly number[])[], want: readonly (readonly number[])[]): void {
-  same('the number of rows', [got.length], [want.length]);
-  for (const [row, tokens] of want.entries()) same(`row ${row}`, got[row]!, tokens);
 }
 
 const results: readonly Case[] = [
@@ -381,4 +290,4 @@ interface Others {
 
 /** Chains of replays must equal single replays. */
 export const chain: Suite = ({ backend }) =>
-  backend.graph ? [...results, ...stops, ...endings, ...mistakes] : [];
+  backend.graph ? [...results, ...stops, ...rows, ...listening, ...endings, ...mistakes] : [];

@@ -1,11 +1,11 @@
 import {
+  adviceFor,
   cacheDtypes,
   type DeviceProfile,
   type Driver,
   denseFormats,
   dtypes,
   type Manifest,
-  nearestName,
   type OpSupport,
 } from '@quern/core';
 import type { Case } from '../case.js';
@@ -47,10 +47,9 @@ const profileNames = Object.keys({
 /** The first name that is not known, with the name that was probably meant. */
 function fault(where: string, names: readonly string[], known: readonly string[]): string | undefined {
   const other = names.find((name) => !known.includes(name));
-  if (other === undefined) return undefined;
-  const nearest = nearestName(other, known);
-  const advice = nearest ? `did you mean '${nearest}'?` : `known are ${known.join(', ')}`;
-  return `${where} has an unknown name '${other}': ${advice}`;
+  return other === undefined
+    ? undefined
+    : `${where} has an unknown name '${other}': ${adviceFor(other, known)}`;
 }
 
 /** Formats that `loadWeight` may get; undefined: `loadGptq` names its own. */

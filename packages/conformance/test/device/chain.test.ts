@@ -1,13 +1,13 @@
 // Steps that rotate by position chain on a device without float64: the table of angles is the device's own.
 import { createBackend as createReference } from '@quern/backend-reference';
-import { type Backend, defineBackend, need } from '@quern/core';
+import { type Backend, type CapturedGraph, defineBackend, need } from '@quern/core';
 import { normal } from '@quern/core/testing';
 import { testDevice } from './driver.js';
 
 const [V, d, replays] = [37, 16, 12];
 
-/** Chains steps of 2 rows: a token is embedded, rotated by its position, and multiplied with the embeddings of all tokens. */
-async function chained(backend: Backend): Promise<readonly number[]> {
+/** Steps of 2 rows: a token is embedded, rotated by its position, and multiplied with the embeddings of all tokens. */
+async function captured(backend: Backend, most = replays): Promise<CapturedGraph> {
   need(backend, 'graph');
   const { values } = normal(5, [V, d]);
   const bytes = new Uint8Array(Float32Array.from(values).buffer);
@@ -19,9 +19,15 @@ async function chained(backend: Backend): Promise<readonly number[]> {
   const turned = backend.rope(x, positions, { theta: 10_000, layout: 'halves' });
   const next = backend.argmax(backend.linear(backend.view(turned, [2, d]), table));
   step.keep(next);
-  const chain = { output: next, feed: ids, advance: [positions], most: replays };
-  using graph = await backend.graph.capture(step, { chain });
-  const limits = new Int32Array(new SharedArrayBuffer(8)).fill(replays);
+  const chain = { output: next, feed: ids, advance: [positions], most };
+  return backend.graph.capture(step, { chain });
+}
+
+const limitsOf = (limit: number) => new Int32Array(new SharedArrayBuffer(8)).fill(limit);
+
+async function chained(backend: Backend): Promise<readonly number[]> {
+  using graph = await captured(backend);
+  const limits = limitsOf(replays);
   return [...(await graph.replayChain({ limits })).tokens];
 }
 
@@ -35,4 +41,31 @@ test('a chain is one run of the device, with the tokens of the reference', async
   expect(new Set(tokens).size).toBeGreaterThan(2);
   expect(tokens).toEqual(await chained(reference));
   expect(device.spans).toHaveLength(1);
+});
+
+test('a listener ends a chain that has only begun', async () => {
+  const long = 20_000; // minutes
+  const device = await testDevice({ pace: 5 });
+  using backend = defineBackend(device);
+  using graph = await captured(backend, long);
+  const limits = limitsOf(long);
+  const { counts } = await graph.replayChain({ limits, onTokens: () => limits.fill(0) });
+  expect(counts[0]).toBeLessThan(long);
+  expect(device.begun).toBe(counts[0]);
+});
+
+test('replays go on while JavaScript is busy: all that it missed come one after another', async () => {
+  const device = await testDevice();
+  using backend = defineBackend(device);
+  using graph = await captured(backend);
+  const steps: number[] = [];
+  await graph.replayChain({
+    limits: limitsOf(replays),
+    onTokens(_tokens, step) {
+      steps.push(step);
+      while (device.begun < replays); // JavaScript is busy until the device is at its last replay
+    },
+  });
+  expect(steps).toEqual([...steps.keys()]);
+  expect(steps).toHaveLength(replays);
 });

@@ -1,6 +1,6 @@
 import type { ByteRange, CapturedPlan, EncodedPlan, PlanChain, PlanExecutor, PlanIo } from '@quern/core';
 import type { Link } from './link.js';
-import type { ChainPlaces, Piece, PlanMessage, Ran } from './protocol.js';
+import type { ChainPlaces, Piece, PlanMessage, Ran, Told } from './protocol.js';
 
 /** What the host knows of the plans that have run. */
 export interface Record {
@@ -81,9 +81,16 @@ const capturedOf = (
       stops: Int32Array,
       ranges: readonly ByteRange[],
       control: Int32Array,
+      onReplays?: (done: number) => void,
     ) {
       const dirty = piecesOf(io.inputs, ranges);
-      const ran = await link.ask<Ran>({ kind: 'chain', id, dirty, control, limits, stops });
+      const hear = ({ done, tokens, counts }: Told) => {
+        chain.results.set(tokens, (done - 1) * tokens.length);
+        chain.counts.set(counts);
+        onReplays?.(done);
+      };
+      const tells = onReplays !== undefined;
+      const ran = await link.ask<Ran>({ kind: 'chain', id, dirty, control, limits, stops, tells }, hear);
       deliver(ran, io, record);
       chain.results.set(ran.tokens!);
       chain.counts.set(ran.counts!);

@@ -1,11 +1,12 @@
 import { Worker } from 'node:worker_threads';
 import { BackendError, type BackendErrorCode } from '@quern/core';
-import type { Answer, Request } from './protocol.js';
+import type { Answer, Request, Told } from './protocol.js';
 import { deviceScript } from './script.js';
 
 interface Waiting {
   resolve(result: unknown): void;
   reject(error: Error): void;
+  hear(told: Told): void;
 }
 
 /** The host's end of the device: requests go out in their order, answers come back in it. */
@@ -30,13 +31,16 @@ export class Link {
     return new Link(new Worker(await deviceScript(), { eval: true, workerData: { state, pace } }), state);
   }
 
-  /** Answers with what the device does; the request's bytes are copied before the call returns. */
-  ask<Result>(request: Request): Promise<Result> {
+  /**
+   * Answers with what the device does; the request's bytes are copied before the call returns. `hear`: of each replay of
+   * a chain, in an event of its own.
+   */
+  ask<Result>(request: Request, hear: Waiting['hear'] = () => {}): Promise<Result> {
     if (this.lost) return Promise.reject(this.lost);
     const ticket = this.ticket++;
     if (this.waiting.size === 0) this.worker.ref();
     return new Promise<Result>((resolve, reject) => {
-      this.waiting.set(ticket, { resolve: resolve as Waiting['resolve'], reject });
+      this.waiting.set(ticket, { resolve: resolve as Waiting['resolve'], reject, hear });
       this.worker.postMessage([ticket, request]);
     });
   }
@@ -61,7 +65,12 @@ export class Link {
   }
 
   private settle(answer: Answer): void {
-    const { resolve, reject } = this.waiting.get(answer.ticket)!;
+    const waiting = this.waiting.get(answer.ticket)!;
+    if ('told' in answer) waiting.hear(answer.told);
+    else this.end(answer, waiting);
+  }
+
+  private end(answer: Exclude<Answer, { readonly told: Told }>, { resolve, reject }: Waiting): void {
     this.forget(answer.ticket);
     if ('result' in answer) resolve(answer.result);
     else reject(new BackendError(answer.code as BackendErrorCode, answer.message));

@@ -60,6 +60,8 @@ export type Request =
       readonly control: Int32Array;
       readonly limits: Int32Array;
       readonly stops: Int32Array;
+      /** Whether the host wants to hear of each replay. */
+      readonly tells: boolean;
     }
   | { readonly kind: 'release'; readonly id: number };
 
@@ -77,8 +79,19 @@ export interface Ran {
   readonly runs: Readonly<Record<string, number>>;
 }
 
-/** The device's answer to request number `ticket`; each request has one. */
+/** A replay of a chain that goes on. */
+export interface Told {
+  /** Replays so far. */
+  readonly done: number;
+  /** [S] */
+  readonly tokens: Int32Array;
+  /** [S] */
+  readonly counts: Int32Array;
+}
+
+/** The device's answer to request number `ticket`; each request has one, behind what is told of its chain. */
 export type Answer = { readonly ticket: number } & (
+  | { readonly told: Told }
   | { readonly result: unknown }
   | { readonly code: string; readonly message: string }
 );

@@ -35,6 +35,17 @@ export interface ChainOptions {
   /** A row ends after its first token in `stops`. */
   readonly stops?: Int32Array;
   readonly signal?: AbortSignal;
+  /**
+   * Hears of each step once, in order, while the chain runs and before its promise settles. `tokens` [S], the caller's
+   * own: the step's new token of each row, −1 for a row that ended before this step. `step` counts from 0. The device
+   * does not wait for the listener: it may be some steps ahead, so a limit that the listener lowers may leave the row a
+   * few tokens more. Calls come on the JS thread, several in one turn if it was busy. A backend that cannot report steps
+   * calls for all of them right before the promise settles.
+   *
+   * An error that the listener throws sets all limits to 0: the chain ends with the step under way, and rejects with
+   * that error. There are no calls after it, and none for the last steps of a chain that fails.
+   */
+  readonly onTokens?: (tokens: Int32Array, step: number) => void;
 }
 
 /** Result of a chain of n replays. */

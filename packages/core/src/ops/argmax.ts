@@ -2,6 +2,8 @@ import { badShape, lastDim, rowCount } from '../op/check.js';
 import type { OperandSpec } from '../op/define-op.js';
 import { defineOp } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
+import { record } from '../op/record.js';
+import type { Tensor } from '../tensor.js';
 import { floats, normal } from '../testing/samples.js';
 
 /** [.., V] with V ≥ 1 → [..]. */
@@ -66,3 +68,8 @@ export const argmax = defineOp({
     },
   ],
 });
+
+/** Index of the largest element over the last dimension, as i32; ties go to the lowest. */
+export function call(x: Tensor): Tensor {
+  return record(x, argmax, { x });
+}

@@ -1,9 +1,15 @@
+import type { AttnConfig } from '../attention-config.js';
+import type { AttentionBatch } from '../kv/batch.js';
 import { cacheDtypes, cacheNumbers } from '../kv/cache-row.js';
+import type { KvLayer } from '../kv/kv-cache.js';
 import { badArgument, badShape, needRank, needShape, outOfRange } from '../op/check.js';
 import type { Attributes } from '../op/define-op.js';
 import { defineOp } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
+import { record } from '../op/record.js';
+import type { Tensor } from '../tensor.js';
 import { attentionErrors, attentionSamples } from './attention-samples.js';
+import { configuredAttributes, needConfigured } from './configured.js';
 import { needCache } from './kv-append.js';
 
 // In the sandboxes of test frameworks a look-up of a global takes as long as the arithmetic.
@@ -245,3 +251,11 @@ export const attention = defineOp({
   samples: attentionSamples,
   errors: attentionErrors,
 });
+
+/** Attention of q [T, H, d] over a cache layer → [T, H, d]. Append the keys and values of these rows first. */
+export function call(q: Tensor, layer: KvLayer, batch: AttentionBatch, config: AttnConfig): Tensor {
+  needConfigured('attention', q, layer.k.shape[2], 'the cache', layer.k.shape, config);
+  const { cuSeqlens, kvLengths, blockTable } = batch;
+  const operands = { q, kCache: layer.k, vCache: layer.v, cuSeqlens, kvLengths, blockTable };
+  return record(q, attention, operands, configuredAttributes(config));
+}

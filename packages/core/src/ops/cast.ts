@@ -1,6 +1,8 @@
 import type { DType } from '../dtype.js';
 import { badArgument } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
+import { record } from '../op/record.js';
+import type { Tensor } from '../tensor.js';
 import { as, floats, normal } from '../testing/samples.js';
 import { map } from './elementwise.js';
 
@@ -61,3 +63,8 @@ export const cast = defineOp({
     },
   ],
 });
+
+/** x as another floating dtype, to nearest even. */
+export function call(x: Tensor, to: CastTarget): Tensor {
+  return record(x, cast, { x }, { to: castTargets.indexOf(to) });
+}

@@ -2,7 +2,10 @@ import { badArgument, badShape, needRank, needShape } from '../op/check.js';
 import type { Attributes } from '../op/define-op.js';
 import { defineOp } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
+import { record } from '../op/record.js';
+import type { Tensor } from '../tensor.js';
 import { as, normal } from '../testing/samples.js';
+import type { Weight } from '../weight.js';
 import { defineLinear, linearMagnitude, linearRounding, linearTolerance } from './linear.js';
 
 const attributes = { stride: 'i32', padding: 'i32' } as const;
@@ -117,3 +120,13 @@ export const conv1d = defineOp({
     },
   ],
 });
+
+/** Convolution along time of x [T, C] with w [N, W·C], tap by tap, (+ bias [N]) → [T', N]. Stride 1 and no padding unless given. */
+export function call(
+  x: Tensor,
+  w: Weight,
+  options: { readonly bias?: Weight | undefined; readonly stride?: number; readonly padding?: number } = {},
+): Tensor {
+  const { bias, stride = 1, padding = 0 } = options;
+  return record(x, conv1d, { x, w, bias }, { stride, padding });
+}

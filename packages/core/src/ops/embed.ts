@@ -1,6 +1,9 @@
 import { badArgument, needRank, outOfRange } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
+import { record } from '../op/record.js';
+import type { Tensor } from '../tensor.js';
 import { as, ints, normal } from '../testing/samples.js';
+import type { Weight } from '../weight.js';
 
 export const embed = defineOp({
   name: 'embed',
@@ -76,3 +79,8 @@ export const embed = defineOp({
     },
   ],
 });
+
+/** Rows of `table` [V, D] by `ids` [T] → [T, D]. An id outside the table rejects the run with OUT_OF_RANGE. */
+export function call(table: Weight, ids: Tensor): Tensor {
+  return record(ids, embed, { table, ids });
+}

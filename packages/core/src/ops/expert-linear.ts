@@ -1,7 +1,10 @@
 import { badShape, lastDim, needRank, outOfRange } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
+import { record } from '../op/record.js';
+import type { Tensor } from '../tensor.js';
 import { as, integers, ints, normal } from '../testing/samples.js';
+import type { Weight } from '../weight.js';
 import {
   defineLinear,
   linearMagnitude,
@@ -162,3 +165,8 @@ export const expertLinear = defineOp({
     },
   ],
 });
+
+/** Row r of x [R, K] times each of the k matrices of w [E, N, K] selected by ids [R, k] → [R, k, N]. */
+export function call(x: Tensor, w: Weight, ids: Tensor): Tensor {
+  return record(x, expertLinear, { x, w, ids });
+}

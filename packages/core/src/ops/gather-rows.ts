@@ -1,5 +1,7 @@
 import { needRank, outOfRange, tensorDtype } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
+import { record } from '../op/record.js';
+import type { Tensor } from '../tensor.js';
 import { ints, normal } from '../testing/samples.js';
 
 export const gatherRows = defineOp({
@@ -53,3 +55,8 @@ export const gatherRows = defineOp({
     },
   ],
 });
+
+/** Rows of x [T, D] by index [R] → [R, D]. */
+export function call(x: Tensor, rows: Tensor): Tensor {
+  return record(x, gatherRows, { x, rows });
+}

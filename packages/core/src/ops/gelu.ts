@@ -1,5 +1,7 @@
 import { badArgument, tensorDtype } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
+import { record } from '../op/record.js';
+import type { Tensor } from '../tensor.js';
 import { floats, normal, zeros } from '../testing/samples.js';
 import { map } from './elementwise.js';
 
@@ -68,3 +70,8 @@ export const gelu = defineOp({
     },
   ],
 });
+
+/** Gaussian error linear unit: exact (erf, the default) or its tanh approximation. */
+export function call(x: Tensor, options: { readonly form?: GeluForm } = {}): Tensor {
+  return record(x, gelu, { x }, { form: geluForms[options.form ?? 'erf'] });
+}

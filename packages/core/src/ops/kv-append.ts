@@ -1,8 +1,11 @@
 import { cacheDtypes, cacheRow, putHead } from '../kv/cache-row.js';
+import type { KvLayer } from '../kv/kv-cache.js';
 import { badShape, needRank, needSameDtype, needShape, outOfRange } from '../op/check.js';
 import type { OperandSpec } from '../op/define-op.js';
 import { defineOp } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
+import { record } from '../op/record.js';
+import type { Tensor } from '../tensor.js';
 import { inCache, ints, normal, zeros } from '../testing/samples.js';
 
 /** Shapes: cache buffers [blocks, blockSize, Hk, d] (i8, u8: d + 4, see `cacheRow`), k and v [T, Hk, d], slots [T]. */
@@ -133,3 +136,8 @@ export const kvAppend = defineOp({
     })),
   ],
 });
+
+/** Writes k and v [T, Hk, d] into a cache layer at `slots` [T]. */
+export function call(layer: KvLayer, k: Tensor, v: Tensor, slots: Tensor): void {
+  record(k, kvAppend, { k, v, slots, kCache: layer.k, vCache: layer.v });
+}

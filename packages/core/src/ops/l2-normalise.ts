@@ -1,5 +1,7 @@
 import { badShape, lastDim, rowCount, tensorDtype } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
+import { record } from '../op/record.js';
+import type { Tensor } from '../tensor.js';
 import { floats, normal, zeros } from '../testing/samples.js';
 
 export const l2Normalise = defineOp({
@@ -45,3 +47,8 @@ export const l2Normalise = defineOp({
     },
   ],
 });
+
+/** x / √Σx² over the last dimension; a row of zeros stays as it is. */
+export function call(x: Tensor): Tensor {
+  return record(x, l2Normalise, { x });
+}

@@ -1,7 +1,10 @@
 import { lastDim, needShape, rowCount, tensorDtype } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
+import { record } from '../op/record.js';
+import type { Tensor } from '../tensor.js';
 import { as, floats, normal, type SampleOperand, zeros } from '../testing/samples.js';
+import type { Weight } from '../weight.js';
 import { needEps } from './rms-norm.js';
 
 /** Mean of a row, and 1 / √(variance + eps). */
@@ -105,3 +108,8 @@ export const layerNorm = defineOp({
     { ...sample('negative eps', normal(1, [2, 16]), -1), code: 'BAD_ARGUMENT', when: 'record' },
   ],
 });
+
+/** (x − mean) / √(variance + eps) · w + b over the last dimension. */
+export function call(x: Tensor, w: Weight, b: Weight, options: { readonly eps: number }): Tensor {
+  return record(x, layerNorm, { x, w, b }, { eps: options.eps });
+}

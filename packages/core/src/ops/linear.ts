@@ -2,7 +2,10 @@ import { badArgument, badShape, lastDim, needRank, needShape, rowCount } from '.
 import type { Attributes, OperandSpec } from '../op/define-op.js';
 import { defineOp } from '../op/define-op.js';
 import { mapped, type Numbers } from '../op/numbers.js';
+import { record } from '../op/record.js';
+import type { Tensor } from '../tensor.js';
 import { as, normal, type SampleOperand } from '../testing/samples.js';
+import type { Weight } from '../weight.js';
 
 /** The shape rule of x · wᵀ, shared with the fused projections. */
 export function inferLinear(
@@ -221,3 +224,21 @@ export const linear = defineOp({
     },
   ],
 });
+
+export interface LinearOptions {
+  /** [N]. */
+  readonly bias?: Weight | undefined;
+  /**
+   * true: the bits of a result row do not depend on the other rows or on their number. Default false: for T ≤
+   * `profile.exactRows` each row has the same bits as alone; for more rows nothing is promised. Use true for values
+   * that are compared across steps (embeddings). Leave false for logits: true allows the coarser rounding of large
+   * steps.
+   */
+  readonly batchInvariant?: boolean | undefined;
+}
+
+/** x [T, K] · w [N, K]ᵀ (+ bias [N]) → [T, N]. */
+export function call(x: Tensor, w: Weight, options: LinearOptions = {}): Tensor {
+  const { bias, batchInvariant = false } = options;
+  return record(x, linear, { x, w, bias }, { batchInvariant: batchInvariant ? 1 : 0 });
+}

@@ -1,5 +1,8 @@
 import { badShape, needRank, outOfRange } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
+import type { Fill } from '../op/fill.js';
+import { record } from '../op/record.js';
+import type { Tensor } from '../tensor.js';
 import { floats, ints, normal } from '../testing/samples.js';
 
 export const logProbs = defineOp({
@@ -93,3 +96,10 @@ export const logProbs = defineOp({
     },
   ],
 });
+
+/** Logarithms of the probabilities of `tokens` [S, k] (−1: padding, −∞) by logits x [S, V] → [S, k]. */
+export function call(x: Tensor, tokens: Tensor): Tensor {
+  return record(x, logProbs, { x, tokens });
+}
+
+export const fill = 'host' satisfies Fill;

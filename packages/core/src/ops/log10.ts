@@ -1,5 +1,7 @@
 import { tensorDtype } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
+import { record } from '../op/record.js';
+import type { Tensor } from '../tensor.js';
 import { floats, normal, zeros } from '../testing/samples.js';
 import { map } from './elementwise.js';
 
@@ -37,3 +39,8 @@ export const log10 = defineOp({
     },
   ],
 });
+
+/** log₁₀(max(x, floor)). */
+export function call(x: Tensor, options: { readonly floor: number }): Tensor {
+  return record(x, log10, { x }, { floor: options.floor });
+}

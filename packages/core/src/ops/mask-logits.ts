@@ -1,5 +1,8 @@
 import { needRank, needShape } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
+import type { Fill } from '../op/fill.js';
+import { record } from '../op/record.js';
+import type { Tensor } from '../tensor.js';
 import { ints, normal } from '../testing/samples.js';
 
 export const maskLogits = defineOp({
@@ -43,3 +46,10 @@ export const maskLogits = defineOp({
     },
   ],
 });
+
+/** Sets a logit of x [S, V] to −∞ if its bit in `bits` [S, ⌈V/32⌉] is 0. */
+export function call(x: Tensor, bits: Tensor): Tensor {
+  return record(x, maskLogits, { x, bits });
+}
+
+export const fill = 'host' satisfies Fill;

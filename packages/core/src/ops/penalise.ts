@@ -1,5 +1,8 @@
 import { badShape, needRank, needShape, outOfRange } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
+import type { Fill } from '../op/fill.js';
+import { record } from '../op/record.js';
+import type { Tensor } from '../tensor.js';
 import { floats, ints, normal } from '../testing/samples.js';
 
 export const penalise = defineOp({
@@ -88,3 +91,10 @@ export const penalise = defineOp({
     },
   ],
 });
+
+/** Lowers logits [S, V] of `tokens` [S, L] by `strengths` [S, 3]: repetition, presence, frequency. */
+export function call(x: Tensor, tokens: Tensor, strengths: Tensor): Tensor {
+  return record(x, penalise, { x, tokens, strengths });
+}
+
+export const fill = 'host' satisfies Fill;

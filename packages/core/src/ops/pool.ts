@@ -1,6 +1,8 @@
 import { badArgument, badShape, needRank, outOfRange, tensorDtype } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
+import { record } from '../op/record.js';
+import type { Tensor } from '../tensor.js';
 import { floats, ints, normal } from '../testing/samples.js';
 
 /** Values of pool's `by` attribute. */
@@ -110,3 +112,8 @@ export const pool = defineOp({
     },
   ],
 });
+
+/** One row for each sequence of a ragged batch: x [T, D], cuSeqlens [S + 1] → [S, D]. */
+export function call(x: Tensor, cuSeqlens: Tensor, options: { readonly by: Pooling }): Tensor {
+  return record(x, pool, { x, cuSeqlens }, { by: poolings[options.by] });
+}

@@ -1,7 +1,10 @@
 import { badArgument, lastDim, needShape, rowCount, tensorDtype } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
+import { record } from '../op/record.js';
+import type { Tensor } from '../tensor.js';
 import { floats, normal, zeros } from '../testing/samples.js';
+import type { Weight } from '../weight.js';
 
 /** y = x / √(mean(x²) + eps) · w over each row of `width` elements. */
 export function defineRmsNorm(x: Numbers, w: Numbers, eps: number, y: Numbers): void {
@@ -71,3 +74,8 @@ export const rmsNorm = defineOp({
     },
   ],
 });
+
+/** x / √(mean(x²) + eps) · w over the last dimension. */
+export function call(x: Tensor, w: Weight, options: { readonly eps: number }): Tensor {
+  return record(x, rmsNorm, { x, w }, { eps: options.eps });
+}

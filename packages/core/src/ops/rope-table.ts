@@ -1,5 +1,10 @@
 import { needRank } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
+import type { Fill } from '../op/fill.js';
+import { stepOf } from '../op/record.js';
+import { type RopeOptions, ropeFrequencies } from '../rope-frequencies.js';
+import type { StepTensor } from '../step-tensor.js';
+import type { Tensor } from '../tensor.js';
 import { floats, ints } from '../testing/samples.js';
 
 const theta = (base: number, pairs: number) =>
@@ -77,3 +82,16 @@ export const ropeTable = defineOp({
     },
   ],
 });
+
+/** One table per step, positions and options. */
+export function ropeTableOf(positions: Tensor, options: RopeOptions, headDim: number): StepTensor {
+  const step = stepOf('rope', positions);
+  const own = step.own('rope', 'positions', positions);
+  const key = `${own.storage.id} ${own.byteOffset} ${headDim} ${JSON.stringify(options)}`;
+  return step.once(key, () => {
+    const { frequencies, magnitude } = ropeFrequencies(options, headDim);
+    return step.record(ropeTable, { positions, frequencies: step.input(frequencies) }, { magnitude })[0]!;
+  });
+}
+
+export const fill = 'host' satisfies Fill;

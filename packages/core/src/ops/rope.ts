@@ -2,16 +2,11 @@ import { badArgument, badShape, needRank } from '../op/check.js';
 import type { OperandSpec } from '../op/define-op.js';
 import { defineOp } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
+import { record } from '../op/record.js';
+import { type RopeLayout, type RopeOptions, ropeLayouts } from '../rope-frequencies.js';
+import type { Tensor } from '../tensor.js';
 import { normal, zeros } from '../testing/samples.js';
-
-/** Values of rope's `layout` attribute: which elements of a head rotate together. */
-export const ropeLayouts = {
-  /** (0, 1), (2, 3), … as in Meta's Llama and GGUF's llama. */
-  interleaved: 0,
-  /** (0, R/2), (1, R/2 + 1), … as in Hugging Face and GGUF's qwen. */
-  halves: 1,
-} as const;
-export type RopeLayout = keyof typeof ropeLayouts;
+import { ropeTableOf } from './rope-table.js';
 
 /** Checks x [T, H, d] against a table [T, R] with R ≤ d. */
 export function needRopeTable(
@@ -107,3 +102,9 @@ export const rope = defineOp({
     },
   ],
 });
+
+/** Rotary position embedding of x [T, H, d] at `positions` [T]. The table of angles is made once per step. */
+export function call(x: Tensor, positions: Tensor, options: RopeOptions): Tensor {
+  const table = ropeTableOf(positions, options, x.shape[2] ?? 0);
+  return record(x, rope, { x, table }, { layout: ropeLayouts[options.layout] });
+}

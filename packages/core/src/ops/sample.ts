@@ -1,5 +1,8 @@
 import { badShape, needRank, needShape, outOfRange } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
+import type { Fill } from '../op/fill.js';
+import { record } from '../op/record.js';
+import type { Tensor } from '../tensor.js';
 import { floats, integers, ints, normal, type SampleOperands } from '../testing/samples.js';
 import { drawToken, rightTokens, settingsOf, uniform } from './draw-token.js';
 
@@ -227,3 +230,14 @@ export const sample = defineOp({
     ];
   },
 });
+
+/**
+ * Draws one token per row of logits [S, V], as i32; −1 for a row without a token. `settings` [S, 4]: temperature,
+ * top-k (0: all), top-p (1: all), ln min-p (−∞: all). `random` [R, 2]: words of random bits; row s uses
+ * `random[draws[s]]`.
+ */
+export function call(x: Tensor, settings: Tensor, random: Tensor, draws: Tensor): Tensor {
+  return record(x, sample, { x, settings, random, draws });
+}
+
+export const fill = 'host' satisfies Fill;

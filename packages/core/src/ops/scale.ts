@@ -1,5 +1,7 @@
 import { tensorDtype } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
+import { record } from '../op/record.js';
+import type { Tensor } from '../tensor.js';
 import { floats, normal, zeros } from '../testing/samples.js';
 import { map } from './elementwise.js';
 
@@ -34,3 +36,8 @@ export const scale = defineOp({
     },
   ],
 });
+
+/** x · factor. */
+export function call(x: Tensor, factor: number): Tensor {
+  return record(x, scale, { x }, { factor });
+}

@@ -1,5 +1,7 @@
 import { tensorDtype } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
+import { record } from '../op/record.js';
+import type { Tensor } from '../tensor.js';
 import { floats, normal, zeros } from '../testing/samples.js';
 import { map } from './elementwise.js';
 
@@ -35,3 +37,8 @@ export const silu = defineOp({
     },
   ],
 });
+
+/** x / (1 + e⁻ˣ). */
+export function call(x: Tensor): Tensor {
+  return record(x, silu, { x });
+}

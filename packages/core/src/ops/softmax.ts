@@ -1,5 +1,7 @@
 import { lastDim, rowCount, tensorDtype } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
+import { record } from '../op/record.js';
+import type { Tensor } from '../tensor.js';
 import { floats, normal, zeros } from '../testing/samples.js';
 
 export const softmax = defineOp({
@@ -44,3 +46,8 @@ export const softmax = defineOp({
     },
   ],
 });
+
+/** Over the last dimension. */
+export function call(x: Tensor): Tensor {
+  return record(x, softmax, { x });
+}

@@ -1,6 +1,10 @@
 import { defineOp } from '../op/define-op.js';
+import type { Fill } from '../op/fill.js';
+import { record } from '../op/record.js';
+import type { Tensor } from '../tensor.js';
 import { gatedOp } from './elementwise.js';
-import { siluOf } from './silu.js';
+import { mul } from './mul.js';
+import { silu, siluOf } from './silu.js';
 
 export const swiglu = defineOp(
   gatedOp(
@@ -10,3 +14,13 @@ export const swiglu = defineOp(
     siluOf,
   ),
 );
+
+/** silu(gate) · up. */
+export function call(gate: Tensor, up: Tensor): Tensor {
+  return record(gate, swiglu, { gate, up });
+}
+
+export const fill = (({ gate, up }, _attributes, emit) => {
+  const [activated] = emit(silu, { x: gate! });
+  emit(mul, { a: activated!, b: up! });
+}) satisfies Fill;

@@ -1,5 +1,7 @@
 import { tensorDtype } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
+import { record } from '../op/record.js';
+import type { Tensor } from '../tensor.js';
 import { floats, normal, zeros } from '../testing/samples.js';
 import { map } from './elementwise.js';
 
@@ -33,3 +35,8 @@ export const tanh = defineOp({
     },
   ],
 });
+
+/** Hyperbolic tangent. */
+export function call(x: Tensor): Tensor {
+  return record(x, tanh, { x });
+}

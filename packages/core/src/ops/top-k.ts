@@ -1,5 +1,7 @@
 import { badArgument, badShape, lastDim, rowCount } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
+import { stepOf } from '../op/record.js';
+import type { Tensor } from '../tensor.js';
 import { floats, normal } from '../testing/samples.js';
 
 const rank = (x: number): number => (Number.isNaN(x) ? -Infinity : x);
@@ -73,3 +75,9 @@ export const topK = defineOp({
     },
   ],
 });
+
+/** The k largest over the last dimension, falling; ties go to the lowest index. */
+export function call(x: Tensor, k: number): { readonly values: Tensor; readonly indices: Tensor } {
+  const [values, indices] = stepOf('topK', x).record(topK, { x }, { k });
+  return { values: values!, indices: indices! };
+}

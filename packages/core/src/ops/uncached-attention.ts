@@ -1,6 +1,10 @@
+import type { AttnConfig } from '../attention-config.js';
+import type { UncachedBatch } from '../kv/batch.js';
 import { badShape, needRank, needShape, outOfRange } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
+import { record } from '../op/record.js';
+import type { Tensor } from '../tensor.js';
 import { changed, ints, normal } from '../testing/samples.js';
 import {
   type AttentionAttributes,
@@ -9,6 +13,7 @@ import {
   needAttentionAttributes,
   scoreRounding,
 } from './attention.js';
+import { configuredAttributes, needConfigured } from './configured.js';
 
 type Operands = Record<'q' | 'k' | 'v' | 'cuSeqlens' | 'cuKeys', Numbers>;
 
@@ -287,3 +292,10 @@ export const uncachedAttention = defineOp({
     },
   ],
 });
+
+/** Attention of q [T, H, d] over k and v [Tk, Hk, d] of this step: encoders and cross attention. → [T, H, d]. */
+export function call(q: Tensor, k: Tensor, v: Tensor, batch: UncachedBatch, config: AttnConfig): Tensor {
+  needConfigured('uncachedAttention', q, k.shape[1], 'k', k.shape, config);
+  const { cuSeqlens, cuKeys = cuSeqlens } = batch;
+  return record(q, uncachedAttention, { q, k, v, cuSeqlens, cuKeys }, configuredAttributes(config));
+}

@@ -1,6 +1,8 @@
 import { needRank, needShape } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
+import { record } from '../op/record.js';
+import type { Tensor } from '../tensor.js';
 import { normal } from '../testing/samples.js';
 
 /** Sums weight · x over the middle dimension. `term` maps each product. */
@@ -48,3 +50,8 @@ export const weightedSum = defineOp({
     },
   ],
 });
+
+/** Σ over j of weights[t, j] · x[t, j]: x [T, k, D], weights [T, k] → [T, D]. */
+export function call(x: Tensor, weights: Tensor): Tensor {
+  return record(x, weightedSum, { x, weights });
+}

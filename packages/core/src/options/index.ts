@@ -1,4 +1,4 @@
-export { nearestName } from './nearest-name.js';
+export { adviceFor, nearestName } from './nearest-name.js';
 export type { Rule } from './rule.js';
 export * as rules from './rule.js';
 export {

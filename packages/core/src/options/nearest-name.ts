@@ -24,3 +24,9 @@ export function nearestName(name: string, names: readonly string[]): string | un
     .sort((a, b) => a.distance - b.distance);
   return nearest && nearest.distance <= Math.max(1, name.length / 3) ? nearest.other : undefined;
 }
+
+/** "did you mean 'silu'?", or all known names where none is near. */
+export function adviceFor(name: string, known: readonly string[]): string {
+  const nearest = nearestName(name, known);
+  return nearest ? `did you mean '${nearest}'?` : `known are ${known.join(', ')}`;
+}

@@ -84,7 +84,7 @@ export const changedWords = ({ feed, advance, slots }: PlanChain): readonly Plan
 
 /**
  * A chain in JavaScript, for drivers without chains. Resolves to the number of replays. A replay that sets a flag ends the chain: its
- * tokens do not count.
+ * tokens do not count. `onReplays`: as for `CapturedPlan.replayChain`.
  */
 export async function chainByReplays(
   replay: () => Promise<void>,
@@ -92,13 +92,14 @@ export async function chainByReplays(
   chain: PlanChain,
   limits: Int32Array,
   stops: Int32Array,
+  onReplays?: (done: number) => void,
 ): Promise<number> {
   const rows = new ChainRows(io, chain);
   const slice = new TimeSlice();
   for (let done = 1; ; done++) {
     if (slice.over) await slice.yield(); // a short replay may not yield by itself
     await replay();
-    if (io.fault[0] !== 0 || !rows.next(done, limits, stops)) return done;
+    if (io.fault[0] !== 0 || !rows.next(done, limits, stops, onReplays)) return done;
   }
 }
 
@@ -124,19 +125,29 @@ class ChainRows {
   }
 
   /** Stores the tokens of replay number `done` and prepares the next replay. False: every row has ended. */
-  next(done: number, limits: Int32Array, stops: Int32Array): boolean {
-    const { counts, results } = this.chain;
+  next(
+    done: number,
+    limits: Int32Array,
+    stops: Int32Array,
+    onReplays: ((done: number) => void) | undefined,
+  ): boolean {
     const { output } = this;
-    results.set(output, (done - 1) * output.length);
+    this.keep(done);
+    onReplays?.(done); // it may lower a limit
     let goesOn = false;
     for (let row = 0; row < output.length; row++) {
       if (this.ended[row]) continue;
-      counts[row] = done;
       if (stops.includes(output[row]!) || done >= limits[row]! || done >= this.most) this.ended[row] = 1;
       else goesOn = true;
     }
     if (goesOn) this.advance();
     return goesOn;
+  }
+
+  private keep(done: number): void {
+    const { counts, results } = this.chain;
+    results.set(this.output, (done - 1) * counts.length);
+    for (let row = 0; row < counts.length; row++) if (!this.ended[row]) counts[row] = done;
   }
 
   private advance(): void {

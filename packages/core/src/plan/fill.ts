@@ -1,6 +1,7 @@
 import { byteLength } from '../dtype.js';
+import { fills, type OptionalOpName } from '../generated/ops.js';
 import type { AnyOp } from '../op/define-op.js';
-import { type Fill, fills, type OptionalOpName } from '../ops/fills.js';
+import type { Fill } from '../op/fill.js';
 import type { Plan, PlanOp, PlanOperand, Storage, TensorOperand } from './plan.js';
 
 /** How core fills the ops missing in a driver's manifest. */

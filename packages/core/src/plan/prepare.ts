@@ -1,4 +1,4 @@
-import type { ChainResult } from '../capability/graph.js';
+import type { ChainOptions, ChainResult } from '../capability/graph.js';
 import type { OpTime } from '../capability/timer.js';
 import type { Cooperative } from '../cooperative.js';
 import type { Driver, HostMemoryUse, PlanChain, PlanIo } from '../driver.js';
@@ -7,6 +7,7 @@ import { hostBytes } from '../host-memory.js';
 import { AbortSwitch } from './abort-switch.js';
 import { bf16Temporaries } from './bf16-temporaries.js';
 import { type ChainTensors, chainByReplays, changedWords, placeChain } from './chain.js';
+import { ChainListener } from './chain-listener.js';
 import { cutPlan, type PlanPart } from './cut-plan.js';
 import { DirtyInputs } from './dirty-inputs.js';
 import { encodePlan } from './encode.js';
@@ -33,7 +34,7 @@ export interface PreparedPlan {
   /** A chain is one call of the driver: the driver has the whole chain when `runChain` returns. */
   readonly chainsByDriver: boolean;
   /** Replays by the plan's chain until every row has ended. */
-  runChain(limits: Int32Array, stops: Int32Array, signal?: AbortSignal): Promise<ChainResult>;
+  runChain(options: ChainOptions): Promise<ChainResult>;
   /** Device time of each op in the last run, if `timed`. */
   opTimes(): readonly OpTime[];
   dispose(): void;
@@ -55,6 +56,8 @@ export interface PrepareOptions extends PlanUse {
   /** Ops that the driver lacks. */
   readonly filled: Filled;
 }
+
+const noStops = new Int32Array(0);
 
 /** NaN in every floating dtype: makes unwritten outputs visible. */
 const poison = 0xff;
@@ -164,13 +167,16 @@ class Prepared implements PreparedPlan {
     return this.begin(signal, (control) => this.runner.run(this.inputs.take(), control));
   }
 
-  async runChain(limits: Int32Array, stops: Int32Array, signal?: AbortSignal): Promise<ChainResult> {
+  async runChain({ limits, stops = noStops, signal, onTokens }: ChainOptions): Promise<ChainResult> {
     const { results, counts } = this.chain!;
-    const done = await this.begin(signal, (control) =>
+    const listener = onTokens && new ChainListener(this.chain!, limits, onTokens);
+    const onReplays = listener?.onReplays;
+    const running = this.begin(signal, (control) =>
       this.runner.runChain
-        ? this.runner.runChain(limits, stops, this.inputs.take(), control)
-        : this.chainByReplays(limits, stops, control),
+        ? this.runner.runChain(limits, stops, this.inputs.take(), control, onReplays)
+        : this.chainByReplays(limits, stops, control, onReplays),
     );
+    const done = await (listener ? listener.ending(running) : running);
     return { tokens: results.slice(0, done * counts.length), counts: counts.slice() };
   }
 
@@ -197,14 +203,19 @@ class Prepared implements PreparedPlan {
     );
   }
 
-  private chainByReplays(limits: Int32Array, stops: Int32Array, control: Int32Array): Promise<number> {
+  private chainByReplays(
+    limits: Int32Array,
+    stops: Int32Array,
+    control: Int32Array,
+    onReplays: ((done: number) => void) | undefined,
+  ): Promise<number> {
     const chain = this.chain!;
     const changed = changedWords(chain);
     const replay = () => {
       for (const words of changed) this.inputs.markWords(words);
       return this.runner.run(this.inputs.take(), control);
     };
-    return chainByReplays(replay, this.io, chain, limits, stops);
+    return chainByReplays(replay, this.io, chain, limits, stops, onReplays);
   }
 
   private begin<T>(signal: AbortSignal | undefined, run: (control: Int32Array) => Promise<T>): Promise<T> {

@@ -76,7 +76,7 @@ void agrees(const char* name, const Rows& rows, int done, const std::vector<int>
 int main() {
   using namespace quern::gpu;
   return run_test("chains", [] {
-    for (const int count : {1, 5, 64, 150})
+    for (const int count : {1, 5, 64, 256, 300})
       for (int done = 1; done <= 4; done++) agrees("rows", Rows(count), done, {0, 0}, advanced(Rows(count), done));
     Rows last(8);
     for (int row = 0; row < 8; row++) last.inputs[last.at(1, row)] = row % 2 ? blocks * block_size - 1 : INT_MAX, last.limits[size_t(row)] = 9;

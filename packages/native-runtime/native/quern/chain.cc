@@ -66,7 +66,7 @@ bool Chain::keep(int64_t done, const int32_t* limits, std::span<const int32_t> s
   bool goes_on = false;
   for (size_t row = 0; row < ended_.size(); row++) {
     if (ended_[row]) continue;
-    counts_[row] = static_cast<int32_t>(done);
+    __atomic_store_n(&counts_[row], static_cast<int32_t>(done), __ATOMIC_RELAXED); // a listener may read it
     const int32_t limit = __atomic_load_n(&limits[row], __ATOMIC_RELAXED);
     ended_[row] = done >= most_ || done >= limit || std::ranges::find(stops, output_[row]) != stops.end();
     goes_on = goes_on || !ended_[row];

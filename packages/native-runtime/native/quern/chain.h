@@ -3,8 +3,10 @@
 #include <stdint.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "quern/plan.h"
@@ -36,6 +38,10 @@ class Chain {
   std::span<const int32_t> counts() const { return counts_; }
   bool has_ended(size_t row) const { return ended_[row]; }
 
+  // `heard(done)` is called in `run` once `results` and `counts` have the tokens of `done` replays and others follow; it must not
+  // wait. Empty: nobody listens.
+  void listen(std::function<void(int64_t done)> heard) { heard_ = std::move(heard); }
+
   // Calls `replay` until every row has ended: a token is in `stops`, the row has `limits[row]` tokens, or `results` is
   // full; or until `replay` returns false: its tokens do not count. Returns the number of replays. `limits` [S] is memory
   // that JavaScript may write during the run. Throws OUT_OF_RANGE for a position beyond a row's blocks.
@@ -44,6 +50,7 @@ class Chain {
     std::fill(ended_.begin(), ended_.end(), false);
     for (int64_t done = 1;; done++) {
       if (!replay() || !keep(done, limits, stops)) return done;
+      if (heard_) heard_(done);
       advance();
     }
   }
@@ -59,6 +66,7 @@ class Chain {
   std::optional<Slots> slots_;
   std::span<int32_t> results_, counts_;
   std::vector<bool> ended_;
+  std::function<void(int64_t)> heard_;
   int64_t most_;
 };
 

@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, type Stats, statSync } from 'node:fs';
 import { basename, dirname, isAbsolute, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import {
@@ -8,6 +8,7 @@ import {
   needContract,
   type Precision,
   showValue,
+  systemReason,
 } from '@quern/core';
 import { codeOf, messageOf, RuntimeError } from '../error.js';
 import { readManifest } from './application.js';
@@ -246,11 +247,22 @@ export function packageAt(path: string): { readonly found: FoundBackend; readonl
 
 const placeOf = (path: string): string => (path.startsWith('file:') ? fileURLToPath(path) : resolve(path));
 
+/** @throws the error that `missing` makes, where the system has no status: a file in the place of a folder, a folder without permission */
+function statusOf(place: string, missing: (what: string, cause?: unknown) => RuntimeError): Stats {
+  try {
+    return statSync(place);
+  } catch (cause) {
+    throw missing(
+      codeOf(cause) === 'ENOENT' ? 'there is no such file or folder' : systemReason(cause),
+      cause,
+    );
+  }
+}
+
 function packageIn(place: string): FoundBackend {
-  const status = statSync(place, { throwIfNoEntry: false });
-  const missing = (what: string) =>
-    new RuntimeError('BACKEND_NOT_FOUND', `there is no backend at ${place}: ${what}`);
-  if (!status) throw missing('there is no such file or folder');
+  const missing = (what: string, cause?: unknown) =>
+    new RuntimeError('BACKEND_NOT_FOUND', `there is no backend at ${place}: ${what}`, { cause });
+  const status = statusOf(place, missing);
   if (!status.isDirectory()) return { name: place, folder: dirname(place), module: basename(place) };
   const { name = place, quern } = readManifest(place) ?? {};
   if (typeof quern?.backend === 'string') return { name, folder: place, module: quern.backend };

@@ -46,6 +46,7 @@ export async function loadModel(pathOrId: ModelLocator, options: LoadOptions = {
       owned,
       loadMs,
       onNotice: resolved.onNotice,
+      deterministic: resolved.deterministic ?? false,
       ...loaded,
     };
     return new Model(parts);

@@ -20,6 +20,7 @@ import type { DraftSource, DraftTarget } from '../speculation/draft-source.js';
 import { needSameVocabulary } from '../speculation/draft-source.js';
 import {
   needExactRows,
+  needRepeatableDrafts,
   needSpeculateOptions,
   type SpeculateOptions,
 } from '../speculation/speculate-options.js';
@@ -58,6 +59,7 @@ export interface ModelParts {
   readonly plan: BackendPlan;
   readonly cache: KvCache;
   readonly engine: Engine;
+  readonly deterministic: boolean;
   readonly adapters: Adapters;
   readonly loadMs: number;
   readonly onNotice?: NoticeListener;
@@ -376,11 +378,14 @@ export class Model {
     this.draftOf({ speculate });
   }
 
-  private draftOf({ speculate }: GenerateOptions): DraftSource | undefined {
+  private draftOf(options: GenerateOptions): DraftSource | undefined {
+    const { speculate } = options;
     if (speculate?.kind !== 'draft') return undefined;
     if (speculate.model === this)
       throw new RuntimeError('BAD_OPTION', 'speculate.model must be another model, from loadModel');
-    return speculate.model.draftFor(this);
+    const draft = speculate.model.draftFor(this);
+    needRepeatableDrafts(draft, this.parts, options);
+    return draft;
   }
 
   /** Bytes of the weights. */
@@ -392,8 +397,8 @@ export class Model {
   draftFor(target: DraftTarget): DraftSource {
     this.needLive();
     needSameVocabulary(this, target);
-    const { engine } = this.parts;
-    return { engine, context: this.context, cost: this.weightBytes / target.weightBytes };
+    const { engine, deterministic } = this.parts;
+    return { engine, deterministic, context: this.context, cost: this.weightBytes / target.weightBytes };
   }
 
   private readonly needLive = (): void => {

@@ -15,6 +15,8 @@ export interface DraftSource {
   readonly context: number;
   /** Cost of one of its tokens, in tokens of the target model. */
   readonly cost: number;
+  /** See `LoadOptions.deterministic`. */
+  readonly deterministic: boolean;
 }
 
 /** The target of a draft model. */

@@ -1,6 +1,7 @@
 import { type Backend, checkOptions, rules, type Schema, showValue } from '@quern/core';
 import { badOption, needWhole, RuntimeError } from '../error.js';
-import type { DraftingModel } from './draft-source.js';
+import { type SamplingOptions, samplingSchema } from '../sampling/options.js';
+import type { DraftingModel, DraftSource } from './draft-source.js';
 
 interface SpeculateBase {
   /** Adapt the draft length to acceptance rate and cost; it may become 0. Default true; false: always maxDraft. */
@@ -105,6 +106,24 @@ export function needExactRows({ name, profile: { exactRows = 1 } }: Backend): vo
     'BAD_OPTION',
     `speculate needs a backend in which the rows of a step get the bits that each has alone, or drafts could change the text; ` +
       `'${name}' promises that for ${exactRows} row (profile.exactRows). Generate without speculate, or with another backend`,
+  );
+}
+
+/**
+ * Drafts that are drawn at random decide which tokens are drawn: with `deterministic`, the draft model must repeat them, too. The
+ * likeliest tokens of a draft model do not change a text.
+ * @throws RuntimeError BAD_OPTION
+ */
+export function needRepeatableDrafts(
+  draft: DraftSource,
+  target: { readonly deterministic: boolean },
+  { temperature = samplingSchema.temperature.byDefault }: SamplingOptions,
+): void {
+  if (!target.deterministic || draft.deterministic || temperature === 0) return;
+  throw badOption(
+    '[generate] speculate.model was loaded without deterministic, and the model with it: what runs beside the draft model could then ' +
+      'change a sampled text. Load the draft model with deterministic: true, or generate with temperature 0',
+    'speculate',
   );
 }
 

@@ -114,6 +114,11 @@ describe('by path', () => {
 
   test.each([
     ['nothing there', './no/such/folder', /no such file or folder/],
+    [
+      'a file for a folder',
+      join(process.execPath, 'x'),
+      /^there is no backend at .*: not a directory \(ENOTDIR\)$/,
+    ],
     ['no package', tmpdir(), /its package.json must say where, as in "quern": \{"backend"/],
   ])('%s', async (_name, path, message) => {
     await expect(findBackend(path)).rejects.toMatchObject({

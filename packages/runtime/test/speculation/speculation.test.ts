@@ -55,6 +55,25 @@ function expectFree(): void {
 const quickWays = ['lookup of long drafts', 'a draft model with other weights'];
 const testedWays = Object.entries(ways).filter(([name]) => exhaustive || quickWays.includes(name));
 
+test('sampled drafts repeat where texts must: the draft model is deterministic, too', async () => {
+  const deterministic = { deterministic: true };
+  using model = await open({}, deterministic);
+  using steady = await open({ seed: 500 }, deterministic);
+  const sampled = (draft: Model) =>
+    ({ maxTokens: 8, ignoreEos: true, seed: 3, speculate: { kind: 'draft', model: draft } }) as const;
+  const refused =
+    /^\[generate\] speculate\.model was loaded without deterministic, .* deterministic: true, or generate with temp/;
+  await expect(model.generate('a', sampled(stranger)).result).rejects.toMatchObject({
+    code: 'BAD_OPTION',
+    message: expect.stringMatching(refused),
+  });
+  expect(() => model.needSpeculation(sampled(stranger).speculate)).toThrow(refused);
+  const again = async (options: GenerateOptions) => (await model.generate('a', options).result).tokens;
+  expect(await again(sampled(steady))).toEqual(await again(sampled(steady)));
+  expect(await again({ ...sampled(stranger), temperature: 0 })).toHaveLength(8);
+  expect((await target.generate('a', sampled(stranger)).result).tokens).toHaveLength(8);
+});
+
 describe.each(testedWays)('%s', (_, way) => {
   test.each([
     ['replayed', {}],

@@ -1,5 +1,5 @@
 import { BackendError, type PlanWords } from '@quern/core';
-import type { ChainPlaces, Ran } from '../protocol.js';
+import type { ChainPlaces, Ran, Told } from '../protocol.js';
 import type { DevicePlan } from './device-plan.js';
 
 /** Replays of a plan that follow one another on the device. */
@@ -17,7 +17,13 @@ export class DeviceChain {
     this.growing = places.advance.map((place) => this.input(place));
   }
 
-  run(limits: Int32Array, stops: Int32Array, control: Int32Array, state: Int32Array): Ran {
+  run(
+    limits: Int32Array,
+    stops: Int32Array,
+    control: Int32Array,
+    state: Int32Array,
+    tell: ((told: Told) => void) | undefined,
+  ): Ran {
     const tokens: number[] = [];
     const counts = new Int32Array(this.found.length);
     const going = Array.from(this.found, () => true);
@@ -33,6 +39,7 @@ export class DeviceChain {
       }
       if (ran.fault || !going.includes(true))
         return { ...ran, tokens: Int32Array.from(tokens), counts, span: [begin, ran.span[1]] };
+      tell?.({ done: replay, tokens: this.found.slice(), counts: counts.slice() });
       for (const [row, goes] of going.entries()) if (goes) this.advance(row);
     }
   }

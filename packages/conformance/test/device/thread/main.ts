@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { type DenseWeight, referenceDriver } from '@quern/backend-reference';
 import { QuernError } from '@quern/core';
-import type { Answer, Ran, Request } from '../protocol.js';
+import type { Answer, Ran, Request, Told } from '../protocol.js';
 import { DeviceChain } from './device-chain.js';
 import { DeviceMemory } from './device-memory.js';
 import { DevicePlan } from './device-plan.js';
@@ -25,9 +25,11 @@ function replay({ id, dirty, control }: Request & { readonly kind: 'replay' }): 
   return plan.run(control, state);
 }
 
-function replayChain(request: Request & { readonly kind: 'chain' }): Ran {
+function replayChain(ticket: number, request: Request & { readonly kind: 'chain' }): Ran {
   captured.get(request.id)!.plan.upload(request.dirty);
-  return chainOf(request.id).run(request.limits, request.stops, request.control, state);
+  const tell = (told: Told) => parentPort!.postMessage({ ticket, told } satisfies Answer);
+  const { id, limits, stops, control, tells } = request;
+  return chainOf(id).run(limits, stops, control, state, tells ? tell : undefined);
 }
 
 function capture({ id, plan: message, chain }: Request & { readonly kind: 'capture' }): void {
@@ -41,7 +43,7 @@ function execute({ plan: message, inputs, control }: Request & { readonly kind: 
   return plan.run(control, state);
 }
 
-function handle(request: Request): unknown {
+function handle(ticket: number, request: Request): unknown {
   switch (request.kind) {
     case 'allocate':
       return memory.allocate(request.id, request.byteLength, request.spec);
@@ -62,7 +64,7 @@ function handle(request: Request): unknown {
     case 'replay':
       return replay(request);
     case 'chain':
-      return replayChain(request);
+      return replayChain(ticket, request);
     case 'release':
       return captured.delete(request.id);
   }
@@ -70,7 +72,7 @@ function handle(request: Request): unknown {
 
 async function answer(ticket: number, request: Request): Promise<Answer> {
   try {
-    const result = handle(request);
+    const result = handle(ticket, request);
     return { ticket, result: result instanceof Promise ? await result : result };
   } catch (error) {
     const code = error instanceof QuernError ? error.code : 'DEVICE_FAILED';

@@ -12,7 +12,7 @@
 // QUERN_EMULATED_WAITS: a file that gets a byte whenever the host waits until a stream has no work left.
 // QUERN_EMULATED_LAUNCHES: a file that gets the name of each kernel that runs. QUERN_EMULATED_COUNTS: a file that gets the accesses of
 // each launch (counts.h).
-// QUERN_EMULATED_GRAPHS: a file that gets a byte for each graph that is launched.
+// QUERN_EMULATED_GRAPHS, QUERN_EMULATED_CAPTURED: files that get a byte for each graph that is launched, or made.
 // QUERN_EMULATED_PINNED: megabytes that may be pinned (1024). QUERN_EMULATED_CUTS, QUERN_EMULATED_TOUCHES: a file that copies to
 // the device cut to one page, or give the time of now. QUERN_EMULATED_UUID: number of the first device (0: it has none).
 #include <stdio.h>

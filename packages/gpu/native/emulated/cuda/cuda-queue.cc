@@ -205,6 +205,7 @@ EXPORT cuStreamEndCapture(void* stream, void** graph) {
   return *graph = captured.release(), success;
 }
 EXPORT cuGraphInstantiateWithFlags(void** exec, void* graph, unsigned long long) {
+  append_byte("QUERN_EMULATED_CAPTURED");
   return *exec = new Graph(std::make_shared<const Commands>(*static_cast<Commands*>(graph))), success;
 }
 EXPORT cuGraphDestroy(void* graph) { return delete static_cast<Commands*>(graph), success; }

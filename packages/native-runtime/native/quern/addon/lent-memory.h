@@ -42,10 +42,16 @@ class LentArray {
       : name_(name), array_(Napi::Persistent(value.As<Napi::Object>())), place_(elements.data()), own_(elements.size()) {}
 
   std::span<Element> own() { return own_; }
+  size_t count() const { return own_.size(); }
   // Throws BAD_ARGUMENT if JavaScript has transferred or resized the array.
   void need_in_place() const { in_place(); }
   void copy_out() const {
     if (!array_.IsEmpty()) std::copy(own_.begin(), own_.end(), in_place().begin());
+  }
+  // During the run: elements [from, to), which the run may write meanwhile.
+  void copy_out(size_t from, size_t to) const {
+    const auto place = in_place();
+    for (size_t i = from; i < to; i++) place[i] = __atomic_load_n(&own_[i], __ATOMIC_RELAXED);
   }
 
  private:

@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+#include <atomic>
+#include <utility>
+
 #include "quern/addon/arguments.h"
 #include "quern/addon/given-weight.h"
 #include "quern/addon/properties.h"
@@ -29,13 +32,26 @@ struct NativeBackend::Captured {
 };
 
 // Arguments of one run of a captured plan.
-struct NativeBackend::Replay {
-  std::shared_ptr<Captured> captured;
-  std::vector<ByteRange> dirty;
+struct NativeBackend::Replay : Progress {
+  Replay(std::shared_ptr<Captured> captured, std::vector<ByteRange> dirty) : captured(std::move(captured)), dirty(std::move(dirty)) {}
+
+  const std::shared_ptr<Captured> captured;
+  const std::vector<ByteRange> dirty;
   std::optional<LentWords> limits = {};
   std::vector<int32_t> stops = {};
+  Napi::FunctionReference on_replays;  // empty: nobody listens
+  std::atomic<size_t> done = 0;        // replays of the chain whose results are there
 
   Run run() const { return {captured->io->control(), captured->io->fault(), captured->times, dirty}; }
+
+  void tell(Napi::Env env) override {
+    const size_t now = done.load(std::memory_order_acquire);
+    captured->io->copy_replays(std::exchange(told_, now), now);
+    on_replays.Call({Napi::Number::New(env, static_cast<double>(now))});
+  }
+
+ private:
+  size_t told_ = 0;
 };
 
 Napi::Function NativeBackend::define(Napi::Env env) {
@@ -340,7 +356,7 @@ std::shared_ptr<NativeBackend::Replay> NativeBackend::replay_of(const Info& info
   if (found == captured_.end()) fail(Code::disposed, "there is no captured plan %d", id);
   PlanIo& io = *found->second->io;
   io.copy_in();
-  return std::make_shared<Replay>(Replay{found->second, to_dirty(info[dirty], io.host().inputs_bytes)});
+  return std::make_shared<Replay>(found->second, to_dirty(info[dirty], io.host().inputs_bytes));
 }
 
 Napi::Value NativeBackend::replay(const Info& info) {
@@ -349,6 +365,15 @@ Napi::Value NativeBackend::replay(const Info& info) {
     run_plan(*driver.device, *raw->captured->plan, raw->run());
     pending.result = delivers(raw->captured->io.get(), nothing);
   });
+}
+
+// Tells the listener of the chain that is `pending`.
+std::function<void(int64_t)> NativeBackend::reporting(Settler& settler, const Pending& pending) {
+  return [&settler, &pending](int64_t done) {
+    auto replay = std::static_pointer_cast<Replay>(pending.keeps);
+    replay->done.store(static_cast<size_t>(done), std::memory_order_release);
+    settler.report(std::move(replay));
+  };
 }
 
 Napi::Value NativeBackend::replay_chain(const Info& info) {
@@ -360,8 +385,10 @@ Napi::Value NativeBackend::replay_chain(const Info& info) {
   if (static_cast<int64_t>(kept->limits->count()) != kept->captured->chain->rows())
     fail(Code::bad_argument, "limits must have a word for each row of the chain");
   kept->stops = std::move(stops);
-  return submit(kept, [raw = kept.get()](Driver& driver, Pending& pending) {
+  if (info[4].IsFunction()) kept->on_replays = Napi::Persistent(info[4].As<Napi::Function>());
+  return submit(kept, [raw = kept.get(), settler = settler_.get()](Driver& driver, Pending& pending) {
     Captured& captured = *raw->captured;
+    captured.chain->listen(raw->on_replays.IsEmpty() ? nullptr : reporting(*settler, pending));
     const ChainRun run = {raw->run(), raw->limits->data(), raw->stops};
     const int64_t done = driver.device->run_chain(*captured.plan, *captured.chain, run);
     pending.result =

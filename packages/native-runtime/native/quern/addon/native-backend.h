@@ -2,6 +2,7 @@
 #pragma once
 #include <napi.h>
 
+#include <functional>
 #include <memory>
 #include <unordered_map>
 
@@ -46,7 +47,7 @@ class NativeBackend : public Napi::ObjectWrap<NativeBackend> {
   Napi::Value execute(const Info& info);      // (words, inputs, outputs, control, fault, times?) → Promise
   Napi::Value capture(const Info& info);      // (words, inputs, outputs, control, fault, times?, chain?, results?, counts?) → Promise<id>
   Napi::Value replay(const Info& info);       // (id, dirty?: Float64Array of [from, to, …]) → Promise; absent: all inputs
-  Napi::Value replay_chain(const Info& info); // (id, limits, stops, dirty?) → Promise<replays>
+  Napi::Value replay_chain(const Info& info); // (id, limits, stops, dirty?, onReplays?: (done)) → Promise<replays>
   Napi::Value release(const Info& info);      // (id)
   Napi::Value kernel_runs(const Info& info);  // () → {op: count}
   Napi::Value dispose(const Info& info);      // (); twice is harmless
@@ -66,6 +67,7 @@ class NativeBackend : public Napi::ObjectWrap<NativeBackend> {
   struct Replay;
   // A run of the captured plan with id info[0]; info[dirty] holds the dirty ranges.
   std::shared_ptr<Replay> replay_of(const Info& info, size_t dirty) const;
+  static std::function<void(int64_t done)> reporting(Settler& settler, const Pending& pending);
   void settle_all(bool may_run_code);
   static void on_environment_ends(void* self);
 

@@ -37,6 +37,12 @@ void PlanIo::copy_out() const {
   counts_.copy_out();
 }
 
+void PlanIo::copy_replays(size_t from, size_t to) const {
+  const size_t rows = counts_.count();
+  results_.copy_out(from * rows, to * rows);
+  counts_.copy_out(0, rows);
+}
+
 double* PlanIo::times_of(size_t ops) {
   const auto times = times_.own();
   if (times.empty()) return nullptr;

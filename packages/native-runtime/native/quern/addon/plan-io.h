@@ -30,6 +30,8 @@ class PlanIo {
   // Before and after a run. Both throw BAD_ARGUMENT if JavaScript has transferred or resized memory of the plan.
   void copy_in() const;
   void copy_out() const;
+  // During a chain: the results of replays [from, to), and the counts.
+  void copy_replays(size_t from, size_t to) const;
 
  private:
   std::vector<int32_t> words_;

@@ -1,5 +1,7 @@
 #include "quern/addon/settler.h"
 
+#include <utility>
+
 namespace quern {
 
 Settler::Settler(Napi::Env env, Napi::Function make_error) : env_(env), make_error_(Napi::Persistent(make_error)) {
@@ -22,7 +24,16 @@ void Settler::begin() {
 void Settler::finish(std::unique_ptr<Pending> pending) {
   {
     std::lock_guard lock(mutex_);
-    finished_.push_back(std::move(pending));
+    news_.finished.push_back(std::move(pending));
+  }
+  napi_call_threadsafe_function(wake_, nullptr, napi_tsfn_nonblocking);
+}
+
+void Settler::report(std::shared_ptr<Progress> progress) {
+  {
+    std::lock_guard lock(mutex_);
+    if (std::exchange(progress->waits_, true)) return;
+    news_.progress.push_back(std::move(progress));
   }
   napi_call_threadsafe_function(wake_, nullptr, napi_tsfn_nonblocking);
 }
@@ -32,12 +43,20 @@ void Settler::on_finished(napi_env env, napi_value, void* context, void*) {
   if (env) static_cast<Settler*>(context)->settle();
 }
 
-std::vector<std::unique_ptr<Pending>> Settler::take_finished() {
-  std::vector<std::unique_ptr<Pending>> taken = std::move(spare_);
-  spare_.clear();
+// Both lists at once: work is not told of after it has settled.
+Settler::News Settler::take_news() {
+  News taken = std::exchange(spare_, {});
   std::lock_guard lock(mutex_);
-  taken.swap(finished_);
+  std::swap(taken, news_);
+  for (const auto& progress : taken.progress) progress->waits_ = false;
   return taken;
+}
+
+// A failure is that of the work too: JavaScript has transferred its memory.
+void Settler::tell(Progress& progress) try {
+  attempt([&] { progress.tell(env_); });
+} catch (const Napi::Error&) {
+  // The environment is ending: listeners of core throw nothing.
 }
 
 // An exception of a result rejects its promise.
@@ -52,9 +71,12 @@ void Settler::settle(Pending& pending) try {
 
 // make_error runs JavaScript. JavaScript may call `dispose`, and so call `settle` again: each call settles its own list.
 void Settler::settle() {
-  auto settling = take_finished();
-  if (settling.empty()) return;
+  auto [told, settling] = take_news();
+  if (told.empty() && settling.empty()) return;
   const Napi::HandleScope scope(env_);
+  for (const auto& progress : told) tell(*progress);
+  told.clear();
+  if (settling.empty()) return spare_.progress.swap(told);
   in_flight_ -= settling.size();
   settled_ = std::chrono::steady_clock::now();
   for (const auto& pending : settling) try {
@@ -63,7 +85,7 @@ void Settler::settle() {
       // The environment is ending: no code can receive the error, and C++ exceptions cannot pass Node's C code.
     }
   settling.clear();
-  spare_ = std::move(settling);
+  spare_ = {std::move(told), std::move(settling)};
   if (in_flight_ == 0 && wake_) napi_unref_threadsafe_function(env_, wake_);
 }
 
@@ -72,7 +94,7 @@ std::chrono::steady_clock::duration Settler::idle_time() const {
   return in_flight_ > 0 ? Clock::duration(0) : Clock::now() - settled_;
 }
 
-void Settler::discard() { in_flight_ -= take_finished().size(); }
+void Settler::discard() { in_flight_ -= take_news().finished.size(); }
 
 Napi::Value Settler::make_error(const Failure& failure) { return quern::make_error(make_error_.Value(), failure); }
 

@@ -1,4 +1,4 @@
-// Settles promises of work that another thread has finished. All use one ThreadSafeFunction.
+// Settles promises of work that another thread has finished, and tells JavaScript of its progress. All use one ThreadSafeFunction.
 #pragma once
 #include <napi.h>
 
@@ -23,6 +23,18 @@ struct Pending {
   std::shared_ptr<void> keeps;                      // JavaScript memory of the work
   std::function<Napi::Value(Napi::Env env)> result; // makes the promise's value; empty: undefined
   std::optional<Failure> failure;
+};
+
+// Work of which JavaScript hears before it ends. Destroyed on the JavaScript thread.
+class Progress {
+ public:
+  virtual ~Progress() = default;
+  // JavaScript thread. May run JavaScript.
+  virtual void tell(Napi::Env env) = 0;
+
+ private:
+  friend class Settler;
+  bool waits_ = false; // to be told
 };
 
 // Runs `work`. Returns its exception as a Failure; rethrows JavaScript exceptions.
@@ -60,7 +72,9 @@ class Settler {
   void begin();
   // Any thread. Queues finished work.
   void finish(std::unique_ptr<Pending> pending);
-  // JavaScript thread. Settles all finished work.
+  // Any thread, before `finish` of the same work. Calls `tell` soon; calls that JavaScript has not answered yet become one.
+  void report(std::shared_ptr<Progress> progress);
+  // JavaScript thread. Tells all progress, then settles all finished work.
   void settle();
   // JavaScript thread. Drops all finished work: for an environment that may run no more code.
   void discard();
@@ -71,7 +85,12 @@ class Settler {
 
  private:
   static void on_finished(napi_env env, napi_value, void* context, void*);
-  std::vector<std::unique_ptr<Pending>> take_finished();
+  struct News {
+    std::vector<std::shared_ptr<Progress>> progress;
+    std::vector<std::unique_ptr<Pending>> finished;
+  };
+  News take_news();
+  void tell(Progress& progress);
   void settle(Pending& pending);
 
   Napi::Env env_;
@@ -80,8 +99,8 @@ class Settler {
   size_t in_flight_ = 0;
   std::chrono::steady_clock::time_point settled_ = std::chrono::steady_clock::now();
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Pending>> finished_;
-  std::vector<std::unique_ptr<Pending>> spare_; // JavaScript thread: memory for the next list
+  News news_;
+  News spare_; // JavaScript thread: memory for the next lists
 };
 
 } // namespace quern

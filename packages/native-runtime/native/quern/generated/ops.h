@@ -326,50 +326,54 @@ struct LinearMaskOp {
   static void run(Call& call);
 };
 
-// Every op, in the order of op_table.
-#define QUERN_OPS(X) \
-  X(EmbedOp) \
-  X(LinearOp) \
-  X(AddOp) \
-  X(MulOp) \
-  X(ScaleOp) \
-  X(RmsNormOp) \
-  X(SiluOp) \
-  X(GeluOp) \
-  X(SwigluOp) \
-  X(GegluOp) \
-  X(RopeTableOp) \
-  X(RopeOp) \
-  X(AttentionOp) \
-  X(KvAppendOp) \
-  X(SoftmaxOp) \
-  X(ArgmaxOp) \
-  X(TopKOp) \
-  X(MaskLogitsOp) \
-  X(PenaliseOp) \
-  X(GatherRowsOp) \
-  X(CastOp) \
-  X(ExpertLinearOp) \
-  X(WeightedSumOp) \
-  X(LayerNormOp) \
-  X(UncachedAttentionOp) \
-  X(PoolOp) \
-  X(L2NormaliseOp) \
-  X(Conv1dOp) \
-  X(Log10Op) \
-  X(TanhOp) \
-  X(SampleOp) \
-  X(LogProbsOp) \
-  X(AddRmsNormOp) \
-  X(GateUpSwigluOp) \
-  X(QkvLinearOp) \
-  X(QkNormRopeAppendOp) \
-  X(LinearArgmaxOp) \
-  X(MoeOp) \
-  X(AddLayerNormOp) \
-  X(BiasGeluOp) \
-  X(AddLowRankOp) \
-  X(LinearMaskOp)
+// Lists of ops, in the order of op_table: X(struct, name). Core ops, fused ops, both.
+#define QUERN_CORE_OPS(X) \
+  X(EmbedOp, embed) \
+  X(LinearOp, linear) \
+  X(AddOp, add) \
+  X(MulOp, mul) \
+  X(ScaleOp, scale) \
+  X(RmsNormOp, rms_norm) \
+  X(SiluOp, silu) \
+  X(GeluOp, gelu) \
+  X(SwigluOp, swiglu) \
+  X(GegluOp, geglu) \
+  X(RopeTableOp, rope_table) \
+  X(RopeOp, rope) \
+  X(AttentionOp, attention) \
+  X(KvAppendOp, kv_append) \
+  X(SoftmaxOp, softmax) \
+  X(ArgmaxOp, argmax) \
+  X(TopKOp, top_k) \
+  X(MaskLogitsOp, mask_logits) \
+  X(PenaliseOp, penalise) \
+  X(GatherRowsOp, gather_rows) \
+  X(CastOp, cast) \
+  X(ExpertLinearOp, expert_linear) \
+  X(WeightedSumOp, weighted_sum) \
+  X(LayerNormOp, layer_norm) \
+  X(UncachedAttentionOp, uncached_attention) \
+  X(PoolOp, pool) \
+  X(L2NormaliseOp, l2_normalise) \
+  X(Conv1dOp, conv1d) \
+  X(Log10Op, log10) \
+  X(TanhOp, tanh) \
+  X(SampleOp, sample) \
+  X(LogProbsOp, log_probs)
+
+#define QUERN_FUSED_OPS(X) \
+  X(AddRmsNormOp, add_rms_norm) \
+  X(GateUpSwigluOp, gate_up_swiglu) \
+  X(QkvLinearOp, qkv_linear) \
+  X(QkNormRopeAppendOp, qk_norm_rope_append) \
+  X(LinearArgmaxOp, linear_argmax) \
+  X(MoeOp, moe) \
+  X(AddLayerNormOp, add_layer_norm) \
+  X(BiasGeluOp, bias_gelu) \
+  X(AddLowRankOp, add_low_rank) \
+  X(LinearMaskOp, linear_mask)
+
+#define QUERN_OPS(X) QUERN_CORE_OPS(X) QUERN_FUSED_OPS(X)
 
 inline constexpr OpSpec op_table[] = {
     {0, "embed", 0, 2, 3,
