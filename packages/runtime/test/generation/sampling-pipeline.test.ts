@@ -140,6 +140,23 @@ describe.each(product.map((options) => [label(options) || 'greedy', options] as 
   },
 );
 
+test('a token that must come next, and that the bias forbids: the text is spelt otherwise, also after drafts', async () => {
+  const word = 40; // ' g'; also a space and g
+  const options = {
+    temperature: 0,
+    regex: '([ab][ab] g){8}',
+    logitBias: { [word]: Number.NEGATIVE_INFINITY },
+  };
+  const want = await models.host.generate(prompt, { ...options, maxTokens: 60 }).result;
+  expect(want.text).toMatch(/^([ab][ab] g){8}$/);
+  expect(want.tokens).not.toContain(word);
+  for (const speculate of [lookup, draftBy(models.stranger), draftBy(models.twin)]) {
+    const got = await models.device.generate(prompt, { ...options, maxTokens: 60, speculate }).result;
+    expectEqual(got, want);
+    expect(got.draftedTokens).toBeGreaterThan(0);
+  }
+});
+
 test('drafts by lookup were right in some texts', () => {
   expect(Math.min(found.device, found.host)).toBeGreaterThan(20);
 });

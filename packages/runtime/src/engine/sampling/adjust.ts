@@ -15,15 +15,17 @@ export function adjust(
   const { logitBias } = params;
   if (logitBias.size === 0 && !recent) return unchanged;
   const originals = new Map<number, number>();
-  const change = (token: number, to: (logit: number) => number): void => {
-    if (token >= logits.length) return;
-    const logit = logits[token]!;
-    if (!originals.has(token)) originals.set(token, logit);
-    logits[token] = to(logit);
-  };
-  for (const [token, value] of logitBias) change(token, (logit) => logit + value);
-  for (const [token, count] of recent?.entries() ?? [])
-    change(token, (logit) => penalised(logit, count, params));
+  for (const [token, value] of logitBias) {
+    if (token >= logits.length) continue;
+    originals.set(token, logits[token]!);
+    logits[token]! += value;
+  }
+  if (recent)
+    for (const [token, count] of recent.entries()) {
+      if (token >= logits.length) continue;
+      if (!originals.has(token)) originals.set(token, logits[token]!);
+      logits[token] = penalised(logits[token]!, count, params);
+    }
   return originals;
 }
 
