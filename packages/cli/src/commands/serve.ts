@@ -263,6 +263,20 @@ export const serveCommand = (): Command =>
       list,
     )
     .addOption(wholeOption('--max-queue <n>', 'most requests that wait for room; more get status 429', 0))
+    .addOption(
+      wholeOption(
+        '--itl-target <ms>',
+        'longest time between two tokens while prompts are computed (default: twice a quiet step, at least 50)',
+        1,
+      ),
+    )
+    .addOption(
+      wholeOption(
+        '--ttft-target <ms>',
+        'longest time to a first token while others decode (default: none)',
+        1,
+      ),
+    )
     .addOption(wholeOption('--request-timeout <s>', 'most seconds of a request', 1, mostSeconds))
     .addOption(
       wholeOption(

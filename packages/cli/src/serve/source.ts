@@ -11,6 +11,8 @@ import { type Budget, type PlannedSource, planSource, stampOf } from './plan-sou
 export interface SourceFlags extends LoadFlags, AdapterFlags {
   readonly sequences: number;
   readonly maxQueue?: number;
+  readonly itlTarget?: number;
+  readonly ttftTarget?: number;
 }
 
 const kinds: Readonly<Record<ModelKind, ModelKindName>> = {
@@ -19,9 +21,11 @@ const kinds: Readonly<Record<ModelKind, ModelKindName>> = {
   speech: 'speech',
 };
 
-const cachingOf = ({ sequences, maxQueue }: SourceFlags) => ({
+const cachingOf = ({ sequences, maxQueue, itlTarget, ttftTarget }: SourceFlags) => ({
   sequences,
   ...(maxQueue !== undefined && { maxQueue }),
+  ...(itlTarget !== undefined && { itlTarget }),
+  ...(ttftTarget !== undefined && { ttftTarget }),
 });
 
 /** A model that loads at its first request, planned now. Rejects as `planLoad`. */

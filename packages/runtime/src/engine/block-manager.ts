@@ -108,7 +108,8 @@ export class BlockManager {
 
   /** As `grow`; sequences after `sequence` that are in no step give up their blocks for it. */
   growBefore(sequence: Sequence, count: number): boolean {
-    while (!this.grow(sequence, count)) if (!this.preemptAfter((holder) => holder.yieldsTo(sequence))) return false;
+    while (!this.grow(sequence, count))
+      if (!this.preemptAfter((holder) => holder.yieldsTo(sequence))) return false;
     return true;
   }
 

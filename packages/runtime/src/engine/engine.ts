@@ -195,7 +195,11 @@ export class Engine {
       for (const tokens of chunksOf(ids, Math.min(prefillChunk, most))) {
         const take = (outputs: readonly RowOutput[]) => outputs.map(({ logits }) => logits!.slice());
         const some = await this.appending(sequence, tokens, signal, (start) =>
-          this.runner.run([rowsOf(sequence, start, tokens)], take, { mode: plainMode('logits'), signal, all: true }),
+          this.runner.run([rowsOf(sequence, start, tokens)], take, {
+            mode: plainMode('logits'),
+            signal,
+            all: true,
+          }),
         );
         await needFiniteLogits(some, rows.length);
         rows.push(...some);

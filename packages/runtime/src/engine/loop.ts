@@ -206,9 +206,13 @@ export class Loop {
     if (count > 1) return this.chain(rows, requests, mode, count, signal);
     const isShared = this.others > 0 || this.requests.size > 1;
     const inOrder = sequences.some(({ steps }) => steps > 1) || (isPart && plansInFlight > 1); // captured steps overtake others
-    await runner.run(rows, (outputs) => this.settle(rows, requests, outputs), { mode, signal, inOrder, isShared });
-    if (!decodes(batch))
-      for (const sequence of sequences) if (sequence.started) blockManager.learn(sequence);
+    await runner.run(rows, (outputs) => this.settle(rows, requests, outputs), {
+      mode,
+      signal,
+      inOrder,
+      isShared,
+    });
+    if (!decodes(batch)) for (const sequence of sequences) if (sequence.started) blockManager.learn(sequence);
     return 1;
   }
 

@@ -170,7 +170,9 @@ class NextStep implements Schedule {
   }
 
   addPrompts(): void {
-    const prompts = this.requests.filter(({ decodes, started, missing }) => !decodes && !(started && missing === 0));
+    const prompts = this.requests.filter(
+      ({ decodes, started, missing }) => !decodes && !(started && missing === 0),
+    );
     prompts.sort(byTurn(this.now));
     const { shares } = this;
     if (!shares || this.limits.alone) return this.addUpTo(prompts, this.promptRows(prompts));
@@ -228,8 +230,7 @@ class NextStep implements Schedule {
   private longestStep({ tokens, decoding, prompts }: Need): number {
     const { callers, times, depth } = this;
     const { sequences, prefillChunk } = this.limits;
-    if (decoding === 0)
-      return patience * times.atLeast(Math.min(tokens, prefillChunk) + callers - 1, depth);
+    if (decoding === 0) return patience * times.atLeast(Math.min(tokens, prefillChunk) + callers - 1, depth);
     const rows = Math.min(decoding, sequences);
     const quiet = times.atLeast(rows + callers - 1, depth);
     return this.limits.itlTarget ?? quiet * patienceOf(rows, Math.max(1, prompts));

@@ -1,7 +1,7 @@
 import { pickOptions } from '@quern/core';
 import type { Engine } from '../engine/engine.js';
-import type { Sequence } from '../engine/sequence.js';
 import { acceptToken, type SampledToken, type SamplingParams, unbiased } from '../engine/sampling/params.js';
+import type { Sequence } from '../engine/sequence.js';
 import { DraftLength, longestDraft, rowCost } from '../speculation/draft-length.js';
 import { DraftModel } from '../speculation/draft-model.js';
 import type { DraftSource } from '../speculation/draft-source.js';

@@ -1,5 +1,4 @@
 import { onAbort, QuernError } from '@quern/core';
-import type { Sequence } from '../engine/sequence.js';
 import type { TokenLogprobs } from '../engine/sampling/logprobs.js';
 import { samplingOf } from '../engine/sampling/options.js';
 import {
@@ -8,6 +7,7 @@ import {
   type SamplingParams,
   samplingParams,
 } from '../engine/sampling/params.js';
+import type { Sequence } from '../engine/sequence.js';
 import type { AdapterLoan } from '../model/adapters.js';
 import type { DraftSource } from '../speculation/draft-source.js';
 import { needExactRows } from '../speculation/speculate-options.js';

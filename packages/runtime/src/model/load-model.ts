@@ -88,8 +88,8 @@ async function loadOnto(
       ...(mmap !== undefined && { mmap }),
       ...(onProgress && { onProgress }),
     });
-    const { deterministic, maxQueue, graph } = options;
-    const limits = { prefillChunk, deterministic, maxQueue, offload, onNotice };
+    const { deterministic, maxQueue, itlTarget, ttftTarget, graph } = options;
+    const limits = { prefillChunk, deterministic, maxQueue, itlTarget, ttftTarget, offload, onNotice };
     engine = new Engine({ model: weights, cache, capture: graph !== false, ...limits });
     const adapters = new Adapters(file, engine, options.cacheDir !== undefined);
     for (const [name, path] of Object.entries(options.adapters ?? {}))

@@ -87,6 +87,18 @@ export interface LoadOptions {
   /** Most calls that wait for room in the cache; further ones fail with BUSY. Default: no limit. */
   readonly maxQueue?: number | undefined;
   /**
+   * Longest time between two tokens of a text while others' prompts are computed, in milliseconds: prompts enter in
+   * pieces that keep it, of 8 tokens at least. Default: twice a step without prompts, or 50 ms if that is longer; longer
+   * where several prompts wait. A step without prompts may take longer than the target.
+   */
+  readonly itlTarget?: number | undefined;
+  /**
+   * Longest time from a request to its first token while others decode, in milliseconds. Where prompts would miss it,
+   * their pieces grow beyond the usual time between tokens, up to `prefillChunk`; not beyond an `itlTarget`. Default: no
+   * target.
+   */
+  readonly ttftTarget?: number | undefined;
+  /**
    * LoRA adapters to load with the model: paths by the names that calls use. See `Model.loadAdapter`. Default: none.
    */
   readonly adapters?: Readonly<Record<string, string>> | undefined;
@@ -235,6 +247,16 @@ export const loadSchema = {
     ...rules.whole(0),
     about: 'most calls that wait for room in the cache; further ones fail with BUSY',
     absent: 'no limit',
+  },
+  itlTarget: {
+    ...rules.aboveZero,
+    about: 'longest time between two tokens while prompts of others are computed, in milliseconds',
+    absent: 'twice a step without prompts, at least 50',
+  },
+  ttftTarget: {
+    ...rules.aboveZero,
+    about: 'longest time to the first token while others decode, in milliseconds; itlTarget goes before it',
+    absent: 'none',
   },
   adapters: {
     ...pathsByName,

@@ -1,6 +1,6 @@
 import type { Engine } from '../engine/engine.js';
-import type { Sequence } from '../engine/sequence.js';
 import { forDrafts, type SampledToken, type SamplingParams } from '../engine/sampling/params.js';
+import type { Sequence } from '../engine/sequence.js';
 import type { LengthChoice } from './draft-length.js';
 import { type Draft, type Drafter, noDraft } from './drafter.js';
 

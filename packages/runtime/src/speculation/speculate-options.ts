@@ -1,6 +1,6 @@
 import { type Backend, checkOptions, rules, type Schema, showValue } from '@quern/core';
+import { type SamplingOptions, samplingSchema } from '../engine/sampling/options.js';
 import { badOption, needWhole, RuntimeError } from '../error.js';
-import { type SamplingOptions, samplingSchema } from '../sampling/options.js';
 import type { DraftingModel, DraftSource } from './draft-source.js';
 
 interface SpeculateBase {

@@ -1,12 +1,12 @@
 import { createBackend } from '@quern/backend-reference';
 import { type Backend, contiguousKvCache, type KvCache, type Tensor } from '@quern/core';
 import { type LanguageModel, loadLanguageModel, openModelFile } from '@quern/models';
+import { longestChain } from '../../src/engine/batch.js';
 import { Engine } from '../../src/engine/engine.js';
 import { Runner } from '../../src/engine/runner/runner.js';
-import type { Sequence } from '../../src/engine/sequence.js';
-import { longestChain } from '../../src/engine/batch.js';
 import type { SamplingOptions } from '../../src/engine/sampling/options.js';
 import { type SampledToken, type SamplingParams, samplingParams } from '../../src/engine/sampling/params.js';
+import type { Sequence } from '../../src/engine/sequence.js';
 import type { Constraint } from '../../src/structured/constraint.js';
 import { tiny, writeTinyModel } from '../tiny-model.js';
 import { greedy, idsOf } from './requests.js';

@@ -1,8 +1,8 @@
 // A request of many texts beside one of a single text, on a simulated device with a clock of its own.
 import { createBackend } from '@quern/backend-reference';
 import { type Backend, KvCache } from '@quern/core';
-import { BlockManager } from '../../src/engine/block-manager.js';
 import { rowsOf } from '../../src/engine/batch.js';
+import { BlockManager } from '../../src/engine/block-manager.js';
 import { Request } from '../../src/engine/request.js';
 import type { SampledToken } from '../../src/engine/sampling/params.js';
 import { Scheduler } from '../../src/engine/scheduler.js';

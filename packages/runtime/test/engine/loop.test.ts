@@ -1,14 +1,14 @@
 import { createBackend } from '@quern/backend-reference';
 import { type Backend, contiguousKvCache, KvCache } from '@quern/core';
-import { BlockManager } from '../../src/engine/block-manager.js';
-import type { Chain, Runner } from '../../src/engine/runner/runner.js';
-import type { Sequence } from '../../src/engine/sequence.js';
 import { type Batch, longestChain } from '../../src/engine/batch.js';
-import type { TokensRequest } from '../../src/engine/request.js';
+import { BlockManager } from '../../src/engine/block-manager.js';
 import { Loop } from '../../src/engine/loop.js';
+import type { TokensRequest } from '../../src/engine/request.js';
+import type { Chain, Runner } from '../../src/engine/runner/runner.js';
 import type { SamplingMode } from '../../src/engine/sampling/mode.js';
 import { samplingParams } from '../../src/engine/sampling/params.js';
 import type { RowOutput } from '../../src/engine/sampling/record.js';
+import type { Sequence } from '../../src/engine/sequence.js';
 import type { Constraint } from '../../src/structured/constraint.js';
 import { greedy, idsOf } from './requests.js';
 

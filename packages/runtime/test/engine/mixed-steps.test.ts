@@ -50,7 +50,9 @@ async function mixedTwice(lengths: readonly number[], prefillChunk: number, capt
     return { start: 0, tokens: promptOf(length, i), blocks: sequence.blockTable, outputs: goesOn ? 0 : 1 };
   });
   const tokensOf = () =>
-    runner.run(batch, (rows) => Promise.resolve(rows.map(({ best }) => best[0])), { mode: plainMode('argmax') });
+    runner.run(batch, (rows) => Promise.resolve(rows.map(({ best }) => best[0])), {
+      mode: plainMode('argmax'),
+    });
   const tokens = [await tokensOf(), await tokensOf()];
   runner.dispose();
   return { tokens, captures };

@@ -8,8 +8,8 @@ import {
 } from '@quern/core';
 import { type LanguageModel, loadLanguageModel, openModelFile } from '@quern/models';
 import { Engine } from '../../src/engine/engine.js';
-import type { Sequence } from '../../src/engine/sequence.js';
 import { samplingParams } from '../../src/engine/sampling/params.js';
+import type { Sequence } from '../../src/engine/sequence.js';
 import { tiny, tinyVocabulary as vocabulary, writeTinyModel } from '../tiny-model.js';
 import { greedy } from './requests.js';
 

@@ -124,7 +124,9 @@ function simulate({ texts, blocks, limits, time, check }: World) {
       requests.get(sequence)!.told.started ??= now;
     }
     const rows = rowsOf(step.batch);
-    log.push(step.batch.map(({ start, tokens }, i) => [step.sequences[i]!.order, start, tokens.length]).join());
+    log.push(
+      step.batch.map(({ start, tokens }, i) => [step.sequences[i]!.order, start, tokens.length]).join(),
+    );
     if (rows === 0) now = Math.max(now + 1, requests.size === 0 ? (arriving[0]?.arrives ?? 0) : 0);
     else {
       now += time(rows);
@@ -172,7 +174,10 @@ function needAccounts({ batch, sequences }: Schedule, blockManager: BlockManager
   for (const [i, { start, tokens, blocks, outputs }] of batch.entries()) {
     const { kv, tokens: all, outputs: wanted } = sequences[i]!;
     need(start + tokens.length === kv.length, 'rows that are not the last of their sequence');
-    need(tokens.every((token, t) => token === all[start + t]), 'other tokens');
+    need(
+      tokens.every((token, t) => token === all[start + t]),
+      'other tokens',
+    );
     need(blocks.length * blockSize >= kv.length, 'rows without a block');
     need(outputs === (kv.length === all.length ? wanted : 0), 'other outputs');
   }
@@ -294,7 +299,10 @@ describe('the promise to those who decode', () => {
   /** Tokens per second of requests that come `apart` ms after each other. */
   const speed = (time: World['time'], requests: number, prompt: number, apart: number): number => {
     const warm = texts(requests, prompt).map((text) => ({ ...text, count: 8 }));
-    const later = texts(requests, prompt, apart).map((text) => ({ ...text, arrives: text.arrives + 100_000 }));
+    const later = texts(requests, prompt, apart).map((text) => ({
+      ...text,
+      arrives: text.arrives + 100_000,
+    }));
     const { now } = simulate({ texts: [...warm, ...later], blocks, limits: wide, time });
     return (1000 * 64 * requests) / (now - 100_000);
   };
@@ -315,7 +323,12 @@ describe('the promise to those who decode', () => {
   const gapBeside = (time: World['time'], some: SchedulerLimits): number => {
     const talking: Text = { arrives: 0, prompt: [1, 2, 3], count: 800, reuse: false };
     const prompt = Array.from({ length: 4096 }, (_, i) => i);
-    const world = { texts: [talking, { arrives: 500, prompt, count: 1, reuse: false }], blocks, limits: some, time };
+    const world = {
+      texts: [talking, { arrives: 500, prompt, count: 1, reuse: false }],
+      blocks,
+      limits: some,
+      time,
+    };
     const { tokens } = simulate(world).told[0]!;
     const gaps = tokens.slice(1).map((at, i) => at - tokens[i]!);
     return gaps.sort((a, b) => a - b)[Math.ceil(0.99 * gaps.length) - 1]!;

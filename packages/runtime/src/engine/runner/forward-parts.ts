@@ -74,9 +74,7 @@ export function forwardParts(
 
 /** Whether the tokens of a step can be the ids of the next step: one row per sequence. */
 const chains = ({ ids, kvLengths, lastRows }: ForwardArrays, mode: SamplingMode): boolean =>
-  ids.length === kvLengths.length &&
-  ids.length === lastRows.length &&
-  canFeed(mode);
+  ids.length === kvLengths.length && ids.length === lastRows.length && canFeed(mode);
 
 /** Next step of a row: id = its token, position + 1, length + 1, slot from the position. */
 const chainRule = (

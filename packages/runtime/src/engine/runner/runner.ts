@@ -138,7 +138,11 @@ export class Runner {
     const { mode, isShared } = options;
     const rows = rowsOf(batch);
     return this.with(batch, (place) => {
-      const key = { key: `${modeKey(mode)} ${rows} ${place.k}`, rows, capture: isShared ? 'second' : 'first' } as const;
+      const key = {
+        key: `${modeKey(mode)} ${rows} ${place.k}`,
+        rows,
+        capture: isShared ? 'second' : 'first',
+      } as const;
       const recipe = () => this.recipe(batch, mode, ofMode(mode), place);
       return place.captured.prompts.use(key, recipe, (step) => this.fill(step, batch, take, options));
     });
@@ -218,7 +222,12 @@ export class Runner {
     });
   }
 
-  private recipe(batch: Batch, mode: SamplingMode, of: LogitsOf, place: StepPlace): StepRecipe<ForwardArrays> {
+  private recipe(
+    batch: Batch,
+    mode: SamplingMode,
+    of: LogitsOf,
+    place: StepPlace,
+  ): StepRecipe<ForwardArrays> {
     const { cache } = this.options;
     const described = cache.describe(
       batch.map((rows) => ({ sequence: placesOf(rows, cache.blockSize), rows: rows.tokens.length })),

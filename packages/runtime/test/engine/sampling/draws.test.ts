@@ -50,7 +50,11 @@ async function drawn(backend: Backend, logits: Float32Array, params: SamplingPar
     outputs: recordSampling(backend, input('logits', [1, logits.length]), mode, input),
   });
   const step = RepeatedStep.recorded({ arrays, parts: [{ backend, graph: undefined, record }] });
-  writeSampling(step, [{ start: 0, tokens: [0], blocks: [], outputs: 1, sampling: { params, masks: undefined } }], 1 + ahead);
+  writeSampling(
+    step,
+    [{ start: 0, tokens: [0], blocks: [], outputs: 1, sampling: { params, masks: undefined } }],
+    1 + ahead,
+  );
   step.arrays.draws[0] = ahead;
   await step.run(undefined);
   return (step.read('best') as Int32Array).slice();
