@@ -362,6 +362,30 @@ void files_are_mapped_once() {
   for (std::thread& thread : threads) thread.join();
 }
 
+// Advice to the system about the mapping at `data`, as in the line VmFlags of /proc/self/smaps: "rd sh mr mw me ms hg".
+std::string advice_of(const void* data) {
+  std::ifstream maps("/proc/self/smaps");
+  const auto address = reinterpret_cast<uintptr_t>(data);
+  bool inside = false;
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long start, end;
+    if (sscanf(line.c_str(), "%lx-%lx ", &start, &end) == 2) inside = start <= address && address < end;
+    else if (inside && line.starts_with("VmFlags:")) return line;
+  }
+  return "";
+}
+
+// The system decides whether it has huge pages for a file: ext4 since Linux 6.16, xfs and btrfs before.
+void files_ask_for_huge_pages() {
+  if (!std::filesystem::exists("/sys/kernel/mm/transparent_hugepage")) return; // a kernel without huge pages
+  Check check("a mapped file asks for huge pages");
+  Folder folder;
+  FileMap files;
+  const auto file = files.open(folder.write("file", std::string(5 << 20, 'x')));
+  check.that(advice_of(file->data()).find(" hg") != std::string::npos, "VmFlags: " + advice_of(file->data()));
+  check.that(file->data()[0] == 'x' && file->data()[(5 << 20) - 1] == 'x', "the bytes");
+}
+
 void what_is_no_file_is_refused() {
   Check check("paths that are not regular files are refused");
   Folder folder;
@@ -945,6 +969,7 @@ int main() {
   promised_memory_is_not_free();
   blocks_belong_to_their_owners();
   files_are_mapped_once();
+  files_ask_for_huge_pages();
   what_is_no_file_is_refused();
   wrong_weights_are_refused();
   weights_are_read_where_they_are_not_mapped();

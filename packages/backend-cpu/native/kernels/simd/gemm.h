@@ -117,8 +117,9 @@ inline void all_columns(Product<A> p, int64_t T, int64_t N) {
   for (int64_t n = tiles * NN; n < N; n++) all_rows<TT, 1, ORDER>(p, T, n);
 }
 
-// The next tile of few rows must fit L1: four columns, or eight where four sums in short registers are too slow.
-constexpr int NEXT_COLUMNS = LANES >= 16 ? 4 : 8;
+// Columns of a tile of few rows: four rows of w are read faster from memory than eight (docs/performance.md, "F16 decoding on
+// AVX2"). Registers of four floats need eight sums to keep the multipliers busy.
+constexpr int NEXT_COLUMNS = LANES >= 8 ? 4 : 8;
 
 // Few rows: w, from memory, is read once. More rows: a block of rows of x stays in L1 while all columns pass.
 template <class A>

@@ -5,13 +5,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "quern/unix/page-advice.h"
+
 namespace quern {
 
 MappedFile::MappedFile(const OpenFile& file, const std::string& path) : path_(path), identity_(file.identity) {
   if (bytes() == 0) return;
-  void* data = mmap(nullptr, bytes(), PROT_READ, MAP_SHARED, static_cast<int>(file.descriptor), 0);
-  if (data == MAP_FAILED) fail(Code::bad_weight, "%s cannot be mapped: %s", path.c_str(), strerror(errno));
-  data_ = static_cast<const uint8_t*>(data);
+  void* mapped = mmap(nullptr, bytes(), PROT_READ, MAP_SHARED, static_cast<int>(file.descriptor), 0);
+  if (mapped == MAP_FAILED) fail(Code::bad_weight, "%s cannot be mapped: %s", path.c_str(), strerror(errno));
+  auto* const data = static_cast<uint8_t*>(mapped);
+  advise_huge_pages(data, bytes(), Filled::at_once);
+  data_ = data;
   guard_.emplace(data_, bytes());
 }
 
