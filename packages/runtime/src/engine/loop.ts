@@ -132,10 +132,11 @@ export class Loop {
   private readonly step = async (): Promise<void> => {
     this.dropEnded();
     const schedule = this.scheduler.schedule([...this.requests.keys()], performance.now());
-    this.announce(schedule);
+    const requests = schedule.sequences.map((sequence) => this.requests.get(sequence)!);
+    this.announce(schedule); // may end some of them: their rows are computed with the others
     if (schedule.batch.length === 0) return this.pause(schedule);
     const isPart = schedule.sequences.every(({ missing }) => missing > 0);
-    const computing = this.compute(schedule, isPart);
+    const computing = this.compute(schedule, requests, isPart);
     if (isPart && this.options.plansInFlight > 1) await this.goOn(computing);
     else await this.finish(computing);
     process.nextTick(this.step);
@@ -180,8 +181,7 @@ export class Loop {
     process.nextTick(this.step);
   }
 
-  private async compute(schedule: Schedule, isPart: boolean): Promise<void> {
-    const requests = schedule.sequences.map((sequence) => this.requests.get(sequence)!);
+  private async compute(schedule: Schedule, requests: readonly Request[], isPart: boolean): Promise<void> {
     const begin = this.now();
     try {
       const steps = await this.run(schedule, requests, isPart);

@@ -175,7 +175,10 @@ class NextStep implements Schedule {
     );
     prompts.sort(byTurn(this.now));
     const { shares } = this;
-    if (!shares || this.limits.alone) return this.addUpTo(prompts, this.promptRows(prompts));
+    if (!shares || this.limits.alone) {
+      this.addUpTo(prompts, this.promptRows(prompts));
+      return;
+    }
     const { prefillChunk } = this.limits;
     const decoding = this.rows;
     this.addUpTo(prompts, prefillChunk, (sequence) => shares.of(sequence));

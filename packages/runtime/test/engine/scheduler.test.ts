@@ -97,7 +97,8 @@ function simulate({ texts, blocks, limits, time, check }: World) {
     it.left -= right + 1;
     if (it.left <= 0) {
       it.told.ended = now;
-      return end(sequence);
+      end(sequence);
+      return;
     }
     requests.delete(sequence);
     requests.set(sequence, it); // the next request arrives last
