@@ -9,7 +9,7 @@ import type { SampledToken } from './sampling/params.js';
 import type { RowOutput } from './sampling/record.js';
 import { type Schedule, Scheduler, type SchedulerLimits } from './scheduler.js';
 import type { Sequence } from './sequence.js';
-import { StepTimes } from './step-times.js';
+import { StepTimes, sizeOf } from './step-times.js';
 
 export interface LoopOptions extends QueueOptions, SchedulerLimits {
   readonly runner: Pick<Runner, 'run' | 'canDraw' | 'canChain'>;
@@ -78,7 +78,10 @@ export class Loop {
    */
   tokens(wanted: TokensRequest): Promise<readonly SampledToken[]> {
     return new Promise((resolve, reject) => {
-      const { sampling, ids, drafts = 0, signal } = wanted;
+      const { sequence, sampling, ids, drafts = 0, signal } = wanted;
+      const { capacity } = this.options.blockManager;
+      const length = sequence.tokens.length + ids.length;
+      if (length > capacity) return reject(tooLong(length, capacity));
       const masks = sampling?.constraint?.masksInTurns(ids.slice(ids.length - drafts), signal);
       const join = (found: Int32Array | undefined) => {
         if (this.disposed) reject(modelDisposed());
@@ -93,8 +96,6 @@ export class Loop {
     const { sequence } = request;
     sequence.since = performance.now();
     this.requests.set(sequence, request);
-    const { capacity } = this.options.blockManager;
-    if (sequence.tokens.length > capacity) request.fail(tooLong(sequence, capacity));
     if (this.running) this.endChain();
     else this.wake();
   }
@@ -131,16 +132,28 @@ export class Loop {
   /** Runs in a tick, after all promise callbacks: callers that got a token have then requested the next one. */
   private readonly step = async (): Promise<void> => {
     this.dropEnded();
-    const schedule = this.scheduler.schedule([...this.requests.keys()], performance.now());
+    const { size } = this.requests;
+    const schedule = this.schedule();
     const requests = schedule.sequences.map((sequence) => this.requests.get(sequence)!);
     this.announce(schedule); // may end some of them: their rows are computed with the others
-    if (schedule.batch.length === 0) return this.pause(schedule);
+    const isChanged = schedule.started.length > 0 || this.requests.size < size;
+    if (schedule.batch.length === 0) return this.pause(isChanged);
     const isPart = schedule.sequences.every(({ missing }) => missing > 0);
     const computing = this.compute(schedule, requests, isPart);
     if (isPart && this.options.plansInFlight > 1) await this.goOn(computing);
     else await this.finish(computing);
     process.nextTick(this.step);
   };
+
+  /** An error of the scheduler itself ends all requests. */
+  private schedule(): Schedule {
+    try {
+      return this.scheduler.schedule([...this.requests.keys()], performance.now());
+    } catch (error) {
+      for (const request of [...this.requests.values()]) request.fail(error);
+      return nothing;
+    }
+  }
 
   private dropEnded(): void {
     for (const request of this.requests.values())
@@ -152,9 +165,19 @@ export class Loop {
     for (const sequence of started) this.requests.get(sequence)?.started();
     for (const sequence of later) {
       const request = this.requests.get(sequence);
-      request?.watch(() => watchAbort(request));
+      request?.watch('prefix', () => this.watchAbort(request));
     }
     if (isFull) this.queue.watch(this.waiting);
+  }
+
+  /** Waits for a shared prefix. No step runs for this request, so it listens for its abort. */
+  private watchAbort(request: Request): () => void {
+    const { signal } = request.wanted;
+    const end = (): void => {
+      request.fail(aborted());
+      this.wake();
+    };
+    return (signal && onAbort(signal, end)) ?? (() => {});
   }
 
   /** Waits for a step. Steps end in order: none is under way afterwards. */
@@ -171,10 +194,10 @@ export class Loop {
   }
 
   /** Nothing can be computed: the requests of steps under way may go on after them, others when blocks are free. */
-  private async pause({ started }: Schedule): Promise<void> {
+  private async pause(isChanged: boolean): Promise<void> {
     const oldest = this.inFlight.shift();
     if (oldest) await oldest;
-    else if (started.length === 0) {
+    else if (!isChanged) {
       this.running = false;
       return;
     }
@@ -260,7 +283,8 @@ export class Loop {
   private chainLength(schedule: Schedule, requests: readonly Request[], mode: SamplingMode): number {
     const { batch, sequences, depth } = schedule;
     const canChain = canFeed(mode) && this.options.runner.canChain;
-    if (!canChain || !isOneRowEach(batch) || this.isDeviceWanted(schedule)) return 1;
+    const isWhole = sizeOf(batch.length) === batch.length; // chains have no idle rows
+    if (!canChain || !isOneRowEach(batch) || !isWhole || this.isDeviceWanted(schedule)) return 1;
     const time = this.times.of(batch.length, depth) ?? Number.POSITIVE_INFINITY;
     let count = Math.min(longestChain, Math.floor(wakeUpMilliseconds / time));
     for (const { wanted } of requests) count = Math.min(count, wanted.most);
@@ -291,16 +315,12 @@ const decodes = (batch: Batch): boolean => batch.every(({ tokens, outputs }) => 
 const isOneRowEach = (batch: Batch): boolean =>
   batch.every(({ tokens, outputs }) => tokens.length === 1 && outputs === 1);
 
-/** A prefix is awaited, and no step computes the request's tokens: an abort ends it at once. */
-const watchAbort = (request: Request): (() => void) => {
-  const { signal } = request.wanted;
-  return (signal && onAbort(signal, () => request.fail(aborted()))) ?? (() => {});
-};
+const nothing: Schedule = { batch: [], sequences: [], depth: 0, started: [], later: [], isFull: false };
 
-const tooLong = ({ tokens }: Sequence, capacity: number) =>
+const tooLong = (length: number, capacity: number) =>
   new RuntimeError(
     'BAD_ARGUMENT',
-    `a sequence of ${tokens.length} tokens is longer than the cache allows: ${capacity} tokens`,
+    `a sequence of ${length} tokens is longer than the cache allows: ${capacity} tokens`,
   );
 
 const modelDisposed = () => new RuntimeError('DISPOSED', 'the model has been disposed');

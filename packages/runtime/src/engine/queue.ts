@@ -35,7 +35,7 @@ export class Queue {
       const place = places[i]!;
       if (place >= maxQueue && sequence.startedAt === 0) request.fail(queueFull(blockManager, maxQueue));
       else if (sequence.patience === 0) request.fail(busy(blockManager, sequence, place, 0));
-      else request.watch(() => this.watchOne(request, place));
+      else request.watch('blocks', () => this.watchOne(request, place));
     }
   }
 

@@ -39,7 +39,8 @@ export class Request {
   readonly sequence: Sequence;
   ended = false;
   private failure: { readonly error: unknown } | undefined;
-  private endWatch: (() => void) | undefined;
+  /** Ends of the watches, by what is waited for. */
+  private readonly watches = new Map<'blocks' | 'prefix', () => void>();
   /** Tokens of the sequence before the request. */
   private readonly before: number;
 
@@ -72,9 +73,9 @@ export class Request {
     return this.aborted || this.sequence.released;
   }
 
-  /** Watches for its end while no step computes its tokens. `watch` returns a function that ends the watch. */
-  watch(watch: () => () => void): void {
-    if (!this.ended) this.endWatch ??= watch();
+  /** Watches for its end while it waits. `watch` returns a function that ends the watch. */
+  watch(what: 'blocks' | 'prefix', watch: () => () => void): void {
+    if (!this.ended && !this.watches.has(what)) this.watches.set(what, watch());
   }
 
   /** The sequence has its first blocks. A listener that throws ends its own request alone. */
@@ -203,8 +204,8 @@ export class Request {
   }
 
   private unwatch(): void {
-    this.endWatch?.();
-    this.endWatch = undefined;
+    for (const end of this.watches.values()) end();
+    this.watches.clear();
   }
 }
 

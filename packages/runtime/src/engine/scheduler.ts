@@ -55,8 +55,8 @@ const overdueMs = 10_000;
 
 /**
  * Chooses the rows of the next step: one token of every sequence that decodes, with its drafts; then tokens of prompts, as
- * many as the time of a step allows. Changes nothing but blocks: the sequences get room for their rows. No clock, no device:
- * the same sequences, blocks and step times give the same schedules.
+ * many as the time of a step allows. The sequences get room for their rows, and leave their drafts where they were preempted.
+ * No clock, no device: the same calls give the same schedules.
  */
 export class Scheduler {
   /** Whether the last step was a prompt's, if steps never mix. */
@@ -72,15 +72,21 @@ export class Scheduler {
 
   /** @param sequences those with a request, in order of the requests @param now in milliseconds */
   schedule(sequences: readonly Sequence[], now: number): Schedule {
+    const started = new Set<Sequence>();
     for (;;) {
       const { preemptions } = this.blockManager;
       const step = this.scheduleOnce(sequences, now);
+      for (const sequence of step.started) started.add(sequence);
       const others = this.blockManager.preemptions > preemptions; // have room now
-      if (step.batch.length > 0 || !others) return step;
+      if (step.batch.length === 0 && others) continue;
+      return withStarted(
+        step,
+        [...started].filter((sequence) => sequence.started),
+      );
     }
   }
 
-  private scheduleOnce(sequences: readonly Sequence[], now: number): Schedule {
+  private scheduleOnce(sequences: readonly Sequence[], now: number): NextStep {
     const callers = this.countCallers(sequences, now);
     if (this.blockManager.hasGroups)
       setTurns(
@@ -119,6 +125,11 @@ export class Scheduler {
     return now - this.sharedAt < recentMs ? Math.max(2, callers) : callers;
   }
 }
+
+const withStarted = (step: NextStep, started: readonly Sequence[]): Schedule => {
+  step.started.splice(0, step.started.length, ...started);
+  return step;
+};
 
 /** A step that is being put together. */
 class NextStep implements Schedule {
@@ -196,11 +207,12 @@ class NextStep implements Schedule {
     for (const sequence of prompts) {
       if (left <= 0 || this.batch.length === this.limits.sequences) break;
       const most = Math.min(left, share(sequence));
-      if (most === 0) continue;
+      if (most === 0 && sequence.missing > 0) continue;
       sequence.dropDrafts();
       if (!(sequence.started || this.start(sequence))) continue;
+      if (sequence.missing === 0) continue; // it wants blocks alone
       const count = this.promptCount(sequence, most);
-      if (count === 0 || !this.add(sequence, count)) continue;
+      if (!this.add(sequence, count)) continue;
       left -= count;
       this.shares?.take(sequence, count);
       if (this.limits.alone) break;
@@ -262,6 +274,10 @@ class NextStep implements Schedule {
   private rowsInTime(prompts: readonly Sequence[]): number {
     const { ttftTarget, prefillChunk } = this.limits;
     if (ttftTarget === undefined) return 0;
+    const { freeBlocks, blockSize } = this.blockManager;
+    const due = prompts.filter(
+      ({ started, startedAt, missing }) => started || (startedAt === 0 && missing < freeBlocks * blockSize),
+    );
     for (let rows = fewestPromptRows; rows < prefillChunk; rows *= 2) {
       const ms = this.times.estimate(this.rows + rows, this.depth);
       let tokens = 0;
@@ -269,7 +285,7 @@ class NextStep implements Schedule {
         tokens += missing;
         return this.now + Math.ceil(tokens / rows) * ms <= since + ttftTarget;
       };
-      if (prompts.every(isInTime)) return rows;
+      if (due.every(isInTime)) return rows;
     }
     return prefillChunk;
   }

@@ -102,6 +102,7 @@ export class Sequence implements PrefixHolder {
    * again: as many as before, or up to `single` of those that were computed one by one.
    */
   asBefore(count: number, single: number): number {
+    if (count === 0) return 0;
     const start = this.kv.length;
     const known = this.chunks.get(start);
     if (known === undefined && start < this.taken) {

@@ -30,18 +30,21 @@ const depthClassOf = (depth: number): number => Math.max(0, Math.ceil(Math.log2(
 
 /**
  * The measured milliseconds of steps, by their number of rows and their depth: the mean number of tokens that their
- * sequences hold. Depths fall into classes; a class begins with the times of the next shallower one.
+ * sequences hold. Depths fall into classes. A size that has not run in a class has the time of the shallower one, times the
+ * factor by which the sizes that ran in both are slower.
  */
 export class StepTimes {
-  private readonly classes: SizeTimes[] = [new SizeTimes()];
+  private readonly classes: DepthClass[] = [new DepthClass()];
 
   learn(rows: number, milliseconds: number, depth = 0): void {
-    this.at(depthClassOf(depth)).learn(rows, milliseconds);
+    const at = depthClassOf(depth);
+    while (this.classes.length <= at) this.classes.push(new DepthClass(this.classes.at(-1)!));
+    this.classes[at]!.learn(classOf(rows), milliseconds);
   }
 
   /** Milliseconds of a step; undefined where none of this size has run. */
   of(rows: number, depth = 0): number | undefined {
-    return this.near(depth).of(rows);
+    return this.near(depth).get(classOf(rows));
   }
 
   /**
@@ -49,7 +52,7 @@ export class StepTimes {
    * no step of this size has run, the time of the next smaller one; 0 where there is none.
    */
   atLeast(rows: number, depth = 0): number {
-    return this.near(depth).atLeast(rows);
+    return atLeast(this.near(depth), classOf(rows));
   }
 
   /** Largest number of rows, a multiple of 8 from `least` on, whose step takes at most `milliseconds`. */
@@ -57,71 +60,74 @@ export class StepTimes {
     const times = this.near(depth);
     let rows = Math.min(sizeOf(least), most);
     for (let next = rows + stride; next <= most; next = rows + stride) {
-      if (times.estimate(next) > milliseconds) break;
+      if (estimate(times, next) > milliseconds) break;
       rows = next;
     }
     return rows;
   }
 
-  /** Expected milliseconds of a step of any size; see `SizeTimes.estimate`. */
+  /** Expected milliseconds of a step of any size; Infinity where none has run. */
   estimate(rows: number, depth = 0): number {
-    return this.near(depth).estimate(rows);
+    return estimate(this.near(depth), rows);
   }
 
-  private near(depth: number): SizeTimes {
-    return this.classes[Math.min(depthClassOf(depth), this.classes.length - 1)]!;
-  }
-
-  private at(depthClass: number): SizeTimes {
-    while (this.classes.length <= depthClass) this.classes.push(new SizeTimes(this.classes.at(-1)!));
-    return this.classes[depthClass]!;
+  private near(depth: number): Times {
+    return this.classes[Math.min(depthClassOf(depth), this.classes.length - 1)]!.all();
   }
 }
 
-/** Times by number of rows. */
-class SizeTimes {
-  private readonly times: Map<number, number>;
+/** Milliseconds by size. */
+type Times = ReadonlyMap<number, number>;
 
-  constructor(shallower?: SizeTimes) {
-    this.times = new Map(shallower?.times);
-  }
+/** Times of a class of depths. */
+class DepthClass {
+  private readonly times = new Map<number, number>();
 
-  learn(rows: number, milliseconds: number): void {
-    const size = classOf(rows);
+  constructor(private readonly shallower?: DepthClass) {}
+
+  learn(size: number, milliseconds: number): void {
     const known = this.times.get(size);
     const isFaster = known === undefined || milliseconds < known;
     this.times.set(size, isFaster ? milliseconds : known + slowly * (milliseconds - known));
   }
 
-  of(rows: number): number | undefined {
-    return this.times.get(classOf(rows));
-  }
-
-  atLeast(rows: number): number {
-    for (let fewer = classOf(rows); fewer > 0; fewer--)
-      if (this.times.has(fewer)) return Math.min(...this.timesFrom(fewer));
-    return 0;
-  }
-
-  /**
-   * The time of `rows` rows: measured; else on the line between the nearest sizes that have run, or in proportion to
-   * the largest one. At most the time of a larger size. Infinity where none has run.
-   */
-  estimate(rows: number): number {
-    const size = classOf(rows);
-    const atMost = Math.min(...this.timesFrom(size));
-    if (this.times.has(size)) return atMost;
-    const sizes = [...this.times.keys()];
-    const below = Math.max(...sizes.filter((each) => each < size));
-    if (below === Number.NEGATIVE_INFINITY) return atMost;
-    const ms = this.atLeast(below);
-    if (atMost === Number.POSITIVE_INFINITY) return (ms * rows) / below;
-    const above = Math.min(...sizes.filter((each) => each > size));
-    return ms + ((this.atLeast(above) - ms) * (rows - below)) / (above - below);
-  }
-
-  /** Times of this size and of larger ones. */
-  private timesFrom(least: number): readonly number[] {
-    return [...this.times].flatMap(([size, time]) => (size >= least ? [time] : []));
+  /** Its own times, and those of the shallower class for other sizes. */
+  all(): Times {
+    const others = this.shallower?.all();
+    if (!others) return this.times;
+    const factors = [...this.times].flatMap(([size, ms]) =>
+      others.has(size) ? [ms / others.get(size)!] : [],
+    );
+    const factor = factors.length === 0 ? 1 : Math.max(1, Math.min(...factors));
+    const all = new Map([...others].map(([size, ms]) => [size, ms * factor]));
+    for (const [size, ms] of this.times) all.set(size, ms);
+    return all;
   }
 }
+
+function atLeast(times: Times, size: number): number {
+  for (let fewer = size; fewer > 0; fewer--)
+    if (times.has(fewer)) return Math.min(...timesFrom(times, fewer));
+  return 0;
+}
+
+/**
+ * The time of `rows` rows: measured; else on the line between the nearest sizes that have run, or in proportion to
+ * the largest one. At most the time of a larger size. Infinity where none has run.
+ */
+function estimate(times: Times, rows: number): number {
+  const size = classOf(rows);
+  const atMost = Math.min(...timesFrom(times, size));
+  if (times.has(size)) return atMost;
+  const sizes = [...times.keys()];
+  const below = Math.max(...sizes.filter((each) => each < size));
+  if (below === Number.NEGATIVE_INFINITY) return atMost;
+  const ms = atLeast(times, below);
+  if (atMost === Number.POSITIVE_INFINITY) return (ms * rows) / below;
+  const above = Math.min(...sizes.filter((each) => each > size));
+  return ms + ((atLeast(times, above) - ms) * (rows - below)) / (above - below);
+}
+
+/** Times of this size and of larger ones. */
+const timesFrom = (times: Times, least: number): readonly number[] =>
+  [...times].flatMap(([size, time]) => (size >= least ? [time] : []));

@@ -89,13 +89,14 @@ export interface LoadOptions {
   /**
    * Longest time between two tokens of a text while others' prompts are computed, in milliseconds: prompts enter in
    * pieces that keep it, of 8 tokens at least. Default: twice a step without prompts, or 50 ms if that is longer; longer
-   * where several prompts wait. A step without prompts may take longer than the target.
+   * where several prompts wait. A step without prompts may take longer than the target. Without effect with
+   * `deterministic`, whose prompts have steps of their own.
    */
   readonly itlTarget?: number | undefined;
   /**
    * Longest time from a request to its first token while others decode, in milliseconds. Where prompts would miss it,
-   * their pieces grow beyond the usual time between tokens, up to `prefillChunk`; not beyond an `itlTarget`. Default: no
-   * target.
+   * their pieces grow beyond the usual time between tokens, up to `prefillChunk`; not beyond an `itlTarget`. Without effect with
+   * `deterministic`, and while calls of a `group` run beside others. Default: no target.
    */
   readonly ttftTarget?: number | undefined;
   /**

@@ -8,7 +8,7 @@ import type { Chain, Runner } from '../../src/engine/runner/runner.js';
 import type { SamplingMode } from '../../src/engine/sampling/mode.js';
 import { samplingParams } from '../../src/engine/sampling/params.js';
 import type { RowOutput } from '../../src/engine/sampling/record.js';
-import type { Sequence } from '../../src/engine/sequence.js';
+import type { Sequence, SequenceOptions } from '../../src/engine/sequence.js';
 import type { Constraint } from '../../src/structured/constraint.js';
 import { greedy, idsOf } from './requests.js';
 
@@ -129,7 +129,7 @@ describe('where blocks are short', () => {
   const short = (blocks: number) => {
     const cache = KvCache.allocate(backend, { ...shape, context: 8 * blocks }, blocks, 4);
     const { loop, blockManager } = scheduling(fakeRunner(), undefined, cache);
-    const lease = () => blockManager.sequence({ reuse: false });
+    const lease = (options: SequenceOptions = {}) => blockManager.sequence({ reuse: false, ...options });
     const ask = async (held: Sequence, count: number) =>
       idsOf(
         await loop.tokens({
@@ -145,7 +145,12 @@ describe('where blocks are short', () => {
       blockManager.release(held);
       loop.wake();
     };
-    return { ask, end, lease };
+    /** Blocks for its tokens alone, as `Engine.logits` wants them. */
+    const start = (held: Sequence) => {
+      const rest = { most: 0, stops: new Int32Array(0), signal: undefined };
+      return loop.tokens({ sequence: held, ids: [], sampling: undefined, ...rest });
+    };
+    return { ask, start, end, lease };
   };
 
   test('a call that has blocks goes on with several tokens, though an earlier one waits for blocks', async () => {
@@ -156,6 +161,41 @@ describe('where blocks are short', () => {
     expect(await ask(second, 2)).toEqual([1]);
     end(second);
     expect(await waiting).toEqual([10]);
+  });
+
+  test('blocks alone are taken from a lower priority', async () => {
+    const { ask, start, lease } = short(4);
+    const [low, high] = [lease({ priority: -1 }), lease()];
+    await ask(low, 15);
+    expect(await start(high)).toEqual([]);
+    expect([low.started, high.started]).toEqual([false, true]);
+  });
+
+  test('blocks alone are given beside a group', async () => {
+    const { ask, start, lease } = short(6);
+    const [text, other] = [lease({ group: 'g' }), lease()];
+    await ask(text, 3);
+    const both = Promise.all([ask(text, 1), start(other)]);
+    expect(await both).toEqual([[0], []]);
+  });
+
+  test('after a refusal the next one starts', async () => {
+    const { ask, lease } = short(4);
+    const [holder, hasty, small] = [lease(), lease({ maxWaitMs: 0 }), lease()];
+    await ask(holder, 7);
+    const refused = expect(ask(hasty, 11)).rejects.toMatchObject({ code: 'BUSY' });
+    expect(await ask(small, 3)).toEqual([2]);
+    await refused;
+  });
+
+  test('a request that awaited a prefix, and then blocks, is refused in time', async () => {
+    const { ask, lease } = short(9);
+    const share = { reuse: true };
+    const [first, same, other] = [lease(share), lease({ ...share, maxWaitMs: 50 }), lease()];
+    const refused = expect(
+      Promise.all([ask(first, 12), ask(same, 16), ask(other, 15)]),
+    ).rejects.toMatchObject({ code: 'BUSY' });
+    await refused;
   });
 
   test('a call gives up its blocks: one that waited begins in the same step', async () => {
