@@ -183,11 +183,11 @@ const faults: Readonly<Record<string, readonly [fault: Partial<Parts>, caughtBy:
   ],
   'replays are reported before their results are there': [
     { early: (onReplays, done) => onReplays(done) },
-    /^a listener hears/,
+    /^a listener is called/,
   ],
   'replays are reported before they have run': [
     { report: (onReplays, done) => onReplays(done + 1) },
-    /^a listener hears/,
+    /^a listener is called/,
   ],
   'inputs change after the last replay': [
     { finish: (rows) => move({ ...right, moves: () => true }, rows) },

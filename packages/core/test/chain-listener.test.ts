@@ -75,7 +75,7 @@ const silent: Chain = async (chain, _io, rows) => {
   return replays;
 };
 
-/** What a listener hears, and the end of the chain. */
+/** The calls of a listener, and the end of the chain. */
 function listener() {
   const heard: (readonly number[] | string)[] = [];
   const onTokens = (tokens: Int32Array, step: number) => void heard.push([step, ...tokens]);
@@ -149,7 +149,7 @@ test('an error of the listener ends the chain after its step', async () => {
   }
 });
 
-test('a driver hears of listeners only where there is one', async () => {
+test('a driver gets a listener only where there is one', async () => {
   const given: unknown[] = [];
   const graph = await captured(async (...all) => {
     given.push(all[6]);
@@ -204,7 +204,7 @@ test('the replay that sets a flag is not told', async () => {
   expect(heard).toEqual([[0, 10, 11], 'OUT_OF_RANGE']);
 });
 
-test('a listener of a chain whose signal has been aborted hears nothing', async () => {
+test('a listener of a chain whose signal has been aborted is not called', async () => {
   const { heard, onTokens, end } = listener();
   const graph = await captured(reporting);
   await end(graph.replayChain({ limits: limits(3, 3), signal: AbortSignal.abort(), onTokens }));

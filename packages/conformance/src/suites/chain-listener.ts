@@ -69,7 +69,7 @@ export const rows: readonly Case[] = rowCounts.map((count) =>
 
 /** Listeners of chains. */
 export const listening: readonly Case[] = [
-  on('a listener hears of each step once, in order, before the end', async (backend) => {
+  on('a listener is called for each step once, in order, before the end', async (backend) => {
     const { graph } = await walk(backend, [3, 9, 3], [1, 0, 4]);
     const want = [path(3, 1, 2), path(9, 0, 6), path(3, 4, 1)];
     const heard = new Heard();

@@ -58,21 +58,27 @@ export interface Walk {
   readonly next: Tensor;
 }
 
-/** A graph that moves each state one step, with a chain. */
-export async function walk(
-  backend: Backend,
-  states: readonly number[],
-  positions: readonly number[],
-): Promise<Walk> {
+/** A step with states and positions as inputs, and the tables that move the states. */
+async function begun(backend: Backend, states: readonly number[], positions: readonly number[]) {
   need(backend, 'graph');
   const table = await loadValues(backend, moves, [V, V]);
   const shift = await loadValues(backend, shifts, [P, V]);
   const step = backend.step();
   const from = step.input(Int32Array.from(states));
   const at = step.input(Int32Array.from(positions));
+  return { step, table, shift, from, at, graph: backend.graph };
+}
+
+/** A graph that moves each state one step, with a chain. */
+export async function walk(
+  backend: Backend,
+  states: readonly number[],
+  positions: readonly number[],
+): Promise<Walk> {
+  const { step, table, shift, from, at, graph } = await begun(backend, states, positions);
   const next = backend.argmax(backend.add(backend.embed(table, from), backend.embed(shift, at)));
   const chain: ChainRule = { output: next, feed: from, advance: [at], most };
-  return { graph: await backend.graph.capture(step, { chain }), states: from, positions: at, next };
+  return { graph: await graph.capture(step, { chain }), states: from, positions: at, next };
 }
 
 const blockSize = 2;
@@ -89,12 +95,7 @@ export async function slotWalk(
   states: readonly number[],
   positions: readonly number[],
 ): Promise<CapturedGraph> {
-  need(backend, 'graph');
-  const table = await loadValues(backend, moves, [V, V]);
-  const shift = await loadValues(backend, shifts, [P, V]);
-  const step = backend.step();
-  const from = step.input(Int32Array.from(states));
-  const at = step.input(Int32Array.from(positions));
+  const { step, table, shift, from, at, graph } = await begun(backend, states, positions);
   const slots = step.input(Int32Array.from(positions, (position, row) => slotAt(row)(position)));
   const blockTable = step.input(Int32Array.from(states.flatMap((_, row) => blocksOf(row))), [
     states.length,
@@ -103,7 +104,7 @@ export async function slotWalk(
   const next = backend.argmax(backend.add(backend.embed(table, from), backend.embed(shift, slots)));
   const rule: SlotRule = { slots, positions: at, blockTable, blockSize };
   const chain: ChainRule = { output: next, feed: from, advance: [at], slots: rule, most };
-  return backend.graph.capture(step, { chain });
+  return graph.capture(step, { chain });
 }
 
 export function same(label: string, got: ArrayLike<number>, want: readonly number[]): void {

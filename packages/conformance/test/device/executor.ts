@@ -84,13 +84,13 @@ const capturedOf = (
       onReplays?: (done: number) => void,
     ) {
       const dirty = piecesOf(io.inputs, ranges);
-      const hear = ({ done, tokens, counts }: Told) => {
+      const onTold = ({ done, tokens, counts }: Told) => {
         chain.results.set(tokens, (done - 1) * tokens.length);
         chain.counts.set(counts);
         onReplays?.(done);
       };
       const tells = onReplays !== undefined;
-      const ran = await link.ask<Ran>({ kind: 'chain', id, dirty, control, limits, stops, tells }, hear);
+      const ran = await link.ask<Ran>({ kind: 'chain', id, dirty, control, limits, stops, tells }, onTold);
       deliver(ran, io, record);
       chain.results.set(ran.tokens!);
       chain.counts.set(ran.counts!);

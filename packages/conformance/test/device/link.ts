@@ -6,7 +6,7 @@ import { deviceScript } from './script.js';
 interface Waiting {
   resolve(result: unknown): void;
   reject(error: Error): void;
-  hear(told: Told): void;
+  onTold(told: Told): void;
 }
 
 /** The host's end of the device: requests go out in their order, answers come back in it. */
@@ -32,15 +32,15 @@ export class Link {
   }
 
   /**
-   * Answers with what the device does; the request's bytes are copied before the call returns. `hear`: of each replay of
+   * Answers with what the device does; the request's bytes are copied before the call returns. `onTold`: for each replay of
    * a chain, in an event of its own.
    */
-  ask<Result>(request: Request, hear: Waiting['hear'] = () => {}): Promise<Result> {
+  ask<Result>(request: Request, onTold: Waiting['onTold'] = () => {}): Promise<Result> {
     if (this.lost) return Promise.reject(this.lost);
     const ticket = this.ticket++;
     if (this.waiting.size === 0) this.worker.ref();
     return new Promise<Result>((resolve, reject) => {
-      this.waiting.set(ticket, { resolve: resolve as Waiting['resolve'], reject, hear });
+      this.waiting.set(ticket, { resolve: resolve as Waiting['resolve'], reject, onTold });
       this.worker.postMessage([ticket, request]);
     });
   }
@@ -66,7 +66,7 @@ export class Link {
 
   private settle(answer: Answer): void {
     const waiting = this.waiting.get(answer.ticket)!;
-    if ('told' in answer) waiting.hear(answer.told);
+    if ('told' in answer) waiting.onTold(answer.told);
     else this.end(answer, waiting);
   }
 

@@ -60,7 +60,7 @@ export type Request =
       readonly control: Int32Array;
       readonly limits: Int32Array;
       readonly stops: Int32Array;
-      /** Whether the host wants to hear of each replay. */
+      /** Whether the host wants a message for each replay. */
       readonly tells: boolean;
     }
   | { readonly kind: 'release'; readonly id: number };

@@ -36,7 +36,7 @@ export interface ChainOptions {
   readonly stops?: Int32Array;
   readonly signal?: AbortSignal;
   /**
-   * Hears of each step once, in order, while the chain runs and before its promise settles. `tokens` [S], the caller's
+   * Called for each step once, in order, while the chain runs and before its promise settles. `tokens` [S], the caller's
    * own: the step's new token of each row, −1 for a row that ended before this step. `step` counts from 0. The device
    * does not wait for the listener: it may be some steps ahead, so a limit that the listener lowers may leave the row a
    * few tokens more. Calls come on the JS thread, several in one turn if it was busy. A backend that cannot report steps

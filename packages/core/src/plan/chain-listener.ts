@@ -6,7 +6,7 @@ const noToken = -1;
 
 /** Hands the tokens of a running chain to its listener: each step once, in order. */
 export class ChainListener {
-  /** The next step that the listener hears of. */
+  /** The next step that the listener is called for. */
   private next = 0;
   private open = true;
   private failure: { readonly error: unknown } | undefined;

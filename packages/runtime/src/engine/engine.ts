@@ -195,7 +195,7 @@ export class Engine {
       for (const tokens of chunksOf(ids, Math.min(prefillChunk, most))) {
         const take = (outputs: readonly RowOutput[]) => outputs.map(({ logits }) => logits!.slice());
         const some = await this.appending(sequence, tokens, signal, (start) =>
-          this.runner.run([rowsOf(sequence, start, tokens)], take, {
+          this.runner.run([lastRows(sequence, start, tokens)], take, {
             mode: plainMode('logits'),
             signal,
             all: true,
@@ -275,7 +275,7 @@ export class Engine {
   }
 }
 
-const rowsOf = ({ kv, adapters }: Sequence, start: number, tokens: readonly number[]): SequenceRows => ({
+const lastRows = ({ kv, adapters }: Sequence, start: number, tokens: readonly number[]): SequenceRows => ({
   start,
   tokens,
   blocks: kv.blockTable,

@@ -40,6 +40,7 @@ export class StepTimes {
     const at = depthClassOf(depth);
     while (this.classes.length <= at) this.classes.push(new DepthClass(this.classes.at(-1)!));
     this.classes[at]!.learn(classOf(rows), milliseconds);
+    for (const deeper of this.classes.slice(at)) deeper.forget();
   }
 
   /** Milliseconds of a step; undefined where none of this size has run. */
@@ -82,6 +83,8 @@ type Times = ReadonlyMap<number, number>;
 /** Times of a class of depths. */
 class DepthClass {
   private readonly times = new Map<number, number>();
+  /** What `all` gave last. */
+  private merged: Times | undefined;
 
   constructor(private readonly shallower?: DepthClass) {}
 
@@ -93,8 +96,16 @@ class DepthClass {
 
   /** Its own times, and those of the shallower class for other sizes. */
   all(): Times {
-    const others = this.shallower?.all();
-    if (!others) return this.times;
+    this.merged ??= this.shallower ? this.merge(this.shallower.all()) : this.times;
+    return this.merged;
+  }
+
+  /** Times of this class or of a shallower one have changed. */
+  forget(): void {
+    this.merged = undefined;
+  }
+
+  private merge(others: Times): Times {
     const factors = [...this.times].flatMap(([size, ms]) =>
       others.has(size) ? [ms / others.get(size)!] : [],
     );

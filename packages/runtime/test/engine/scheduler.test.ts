@@ -6,7 +6,17 @@ import { type Schedule, Scheduler, type SchedulerLimits } from '../../src/engine
 import type { Sequence } from '../../src/engine/sequence.js';
 import { StepTimes } from '../../src/engine/step-times.js';
 
-const noDevice = { name: 'none', kvBuffer: () => ({ dispose() {} }) } as unknown as KvBackend;
+/** A cache without memory: only its blocks are counted. */
+const noDevice: KvBackend = {
+  name: 'none',
+  kvBuffer: ({ dtype }) => ({
+    ...{ kind: 'buffer', shape: [], dtype, byteLength: 0, disposed: false },
+    readBlocks: () => Promise.resolve(new Uint8Array(0)),
+    writeBlocks: () => Promise.resolve(),
+    dispose() {},
+    [Symbol.dispose]() {},
+  }),
+};
 const blockSize = 4;
 
 /** Numbers in [0, 1) from a seed (xorshift). */

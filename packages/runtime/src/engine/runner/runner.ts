@@ -15,7 +15,7 @@ import { sizeOf } from '../step-times.js';
 import { type AdapterArrays, adapterArrays, adaptersPerRow, writeRowAdapters } from './adapter-arrays.js';
 import { type ForwardArrays, forwardParts, type LogitsOf, type RunnerOptions } from './forward-parts.js';
 import { AdaptedSteps, StepSet } from './step-set.js';
-import { mixedArrays, placesOf, withIdleRows, writeMixed, writeRows } from './write-batch.js';
+import { kvPlaces, mixedArrays, withIdleRows, writeMixed, writeRows } from './write-batch.js';
 
 export type { RunnerOptions } from './forward-parts.js';
 
@@ -230,7 +230,7 @@ export class Runner {
   ): StepRecipe<ForwardArrays> {
     const { cache } = this.options;
     const described = cache.describe(
-      batch.map((rows) => ({ sequence: placesOf(rows, cache.blockSize), rows: rows.tokens.length })),
+      batch.map((rows) => ({ sequence: kvPlaces(rows, cache.blockSize), rows: rows.tokens.length })),
     );
     const arrays = {
       ...described,

@@ -25,7 +25,7 @@ class Places implements KvPlaces {
   }
 }
 
-export const placesOf = (rows: SequenceRows, blockSize: number): KvPlaces => new Places(rows, blockSize);
+export const kvPlaces = (rows: SequenceRows, blockSize: number): KvPlaces => new Places(rows, blockSize);
 
 /** A sequence of one token that is not in the cache: its row reads the first slot and writes none. */
 const idle: SequenceRows = { start: 0, tokens: [0], blocks: [], outputs: 1 };
@@ -51,7 +51,7 @@ export function writeRows(
   step.write('ids');
   writeBatch(
     step,
-    batch.map((rows) => ({ sequence: placesOf(rows, blockSize), start: rows.start, tokens: rows.tokens })),
+    batch.map((rows) => ({ sequence: kvPlaces(rows, blockSize), start: rows.start, tokens: rows.tokens })),
   );
   if (settings.length > 0) writeSampling(step, batch, steps);
   if (places.length > 0) writeRowAdapters(step, batch);
@@ -86,7 +86,7 @@ export function writeMixed(step: RepeatedStep<ForwardArrays>, batch: Batch, bloc
   let r = 0;
   for (let s = 0; s < batch.length; s++) {
     const { outputs } = batch[s]!;
-    t = writeSequence(step, batch[s]!, placesOf(batch[s]!, blockSize), s, t);
+    t = writeSequence(step, batch[s]!, kvPlaces(batch[s]!, blockSize), s, t);
     if (arrays.lastRows.length > 0) for (let row = t - outputs; row < t; row++) arrays.lastRows[r++] = row;
   }
   const S = arrays.kvLengths.length;
