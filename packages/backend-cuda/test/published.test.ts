@@ -20,8 +20,10 @@ function publish(bytes: Buffer, size = bytes.length) {
 }
 
 describe('an addon is published', () => {
-  it('with kernels and up to 30 MB', () => {
-    expect(publish(kernels, 30_000_000)).toEqual({ status: 0, stderr: '' });
+  it('with kernels and up to 30 MB: what remains is that it is no addon', () => {
+    const { status, stderr } = publish(kernels, 30_000_000);
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^backend-cuda-linux: a\.node: its 30000000 bytes are no addon;/);
   });
   it('not without kernels', () => {
     const { status, stderr } = publish(Buffer.from('no kernels'));

@@ -100,8 +100,9 @@ export class Loop {
     else this.wake();
   }
 
-  private readonly leave = ({ sequence }: Request): void => {
-    this.requests.delete(sequence);
+  private readonly leave = (request: Request): void => {
+    const { sequence } = request;
+    if (this.requests.get(sequence) === request) this.requests.delete(sequence);
   };
 
   /** Starts steps again, after blocks became free. */
