@@ -171,7 +171,7 @@ export const withPlanning = (command: Command): Command =>
 /** Options of every command that loads a language model. */
 export const withLoading = (command: Command): Command => withPlanning(command).addOption(noMmapOption());
 
-/** Options of commands whose calls may have computed beginnings in common. */
+/** Options of commands whose calls may have computed prefixes in common. */
 export const withStoredCache = (command: Command): Command =>
   command
     .addOption(new Option('--cache-dir <folder>', helpOf(loading.cacheDir)))

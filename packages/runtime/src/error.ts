@@ -39,6 +39,8 @@ export const badOption: Refuse = (message) => new RuntimeError('BAD_OPTION', mes
 /** The error for any other bad argument. */
 export const badArgument: Refuse = (message) => new RuntimeError('BAD_ARGUMENT', message);
 
+export const modelDisposed = () => new RuntimeError('DISPOSED', 'the model has been disposed');
+
 /** Checks a whole number in [least, most]. Throws BAD_OPTION. */
 export function needWhole(name: string, value: unknown, least: number, most = Number.MAX_SAFE_INTEGER): void {
   if (Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most) return;

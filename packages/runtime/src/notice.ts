@@ -1,8 +1,15 @@
+import { messageOf } from './error.js';
+
 /** Receives notices: see `LoadOptions.onNotice`. */
 export type NoticeListener = ((text: string) => void) | undefined;
 
-/** Gives an important notice: to the listener, else as a process warning. */
+/** Gives an important notice: to the listener; as a process warning where there is none, or where it throws. */
 export function giveNotice(onNotice: NoticeListener, text: string): void {
-  if (onNotice) onNotice(text);
-  else process.emitWarning(text, 'QuernWarning');
+  try {
+    (onNotice ?? warn)(text);
+  } catch (error) {
+    warn(`onNotice threw (${messageOf(error)}) at this notice: ${text}`);
+  }
 }
+
+const warn = (text: string): void => process.emitWarning(text, 'QuernWarning');

@@ -5,6 +5,8 @@ import { codeOf, RuntimeError } from './error.js';
 export interface Production<Piece, Result> {
   /** The next piece; undefined at the end. */
   next(): Promise<Piece | undefined>;
+  /** Ends a pending `next` early: nobody reads its piece. */
+  cancel?(): void;
   /** Frees all resources and ends running work. Closing twice is harmless. */
   close(): void | Promise<void>;
   /** The result so far. Called after `close`. */
@@ -70,7 +72,10 @@ export abstract class ReadOnce<Piece, Result> implements AsyncIterable<Piece> {
     this.taken = true;
     const reader = {
       next: () => this.turns.run(() => this.advance()),
-      return: () => this.turns.run(() => this.leave()),
+      return: () => {
+        this.production?.cancel?.();
+        return this.turns.run(() => this.leave());
+      },
     };
     dropped.register(reader, this.abandon); // long-lived objects must not refer to the reader
     return reader;

@@ -24,7 +24,7 @@ export class ChainListener {
     while (this.open && this.next < end) this.hand(this.next++);
   };
 
-  /** Settles as `running` after the listener has heard of all steps. An error of the listener comes first. */
+  /** Settles as `running` after the listener was called for all steps. An error of the listener comes first. */
   async ending(running: Promise<number>): Promise<number> {
     try {
       const done = await running;

@@ -37,7 +37,7 @@ export class CapturedPart implements PartRun {
     const inputs = new Map<string, Tensor>();
     const { outputs, chain } = part.record(step, inputsOf(step, arrays, inputs));
     keepAll(step, outputs);
-    await yieldToEventLoop();
+    await yieldToEventLoop(); // recording and laying out a large plan take milliseconds each
     const graph = await part.graph!.capture(step, chain ? { chain } : {});
     return new CapturedPart(graph, inputs, new Map(Object.entries(outputs)), chain !== undefined);
   }
@@ -92,7 +92,7 @@ export class RecordedRun<Arrays extends StepArrays> implements PartRun {
     using step = this.part.backend.step();
     const { outputs } = this.part.record(step, inputsOf(step, this.arrays, new Map()));
     keepAll(step, outputs);
-    await yieldToEventLoop();
+    await yieldToEventLoop(); // recording and laying out a large plan take milliseconds each
     await step.run(signal ? { signal } : {});
     const values = new Map<string, HostArray>();
     for (const [name, tensor] of Object.entries(outputs)) values.set(name, await step.read(tensor));
@@ -126,5 +126,3 @@ function inputsOf<Arrays extends StepArrays>(
 function keepAll(step: Step, outputs: RecordedPart['outputs']): void {
   for (const tensor of Object.values(outputs)) step.keep(tensor);
 }
-
-/** Recording and laying out the plan of a large model take milliseconds each: other work may run between. */

@@ -26,3 +26,25 @@ export const outputsOf = (batch: Batch): number => batch.reduce((sum, { outputs 
 
 /** Most steps of a chain: steps that the device computes one after the other, each from the tokens of the one before. */
 export const longestChain = 16;
+
+/**
+ * Most sequences that decode in one step: an eighth of a chunk of a prompt, 64 to 256. Devices that take long chunks compute many rows in
+ * little more time than few: on an H200 a step of 256 rows of an 8B model takes 14.5 ms, four of 64 rows 47 ms.
+ */
+export const batchRows = (prefillChunk: number): number => Math.min(256, Math.max(64, prefillChunk >> 3));
+
+/** Numbers of rows of captured steps above `exactSizes`; a step with another number has idle rows. */
+export const stride = 8;
+/** The same above `largeSizes`. */
+const largeStride = 32;
+/** Up to this many rows, and above `largestSize`, steps have no idle rows. */
+const exactSizes = 16;
+export const largeSizes = 64;
+const largestSize = 256;
+
+/** The number of rows that a step of `rows` rows computes, idle rows included. */
+export function sizeOf(rows: number): number {
+  if (rows <= exactSizes || rows > largestSize) return rows;
+  const multiple = rows <= largeSizes ? stride : largeStride;
+  return Math.ceil(rows / multiple) * multiple;
+}

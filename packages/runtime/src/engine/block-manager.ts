@@ -100,6 +100,7 @@ export class BlockManager {
   /** Makes room for `count` more tokens in the sequence; false where blocks are short. */
   grow(sequence: Sequence, count: number): boolean {
     const blocks = sequence.kv.blocksFor(count);
+    if (blocks > this.cache.freeBlocks + this.prefixes.evictableBlocks) return false; // evicts nothing in vain
     this.prefixes.evict(blocks - this.cache.freeBlocks);
     if (blocks > this.cache.freeBlocks) return false;
     sequence.kv.append(count);

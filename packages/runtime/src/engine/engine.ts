@@ -2,8 +2,7 @@ import type { Backend, ProgressListener } from '@quern/core';
 import { type Adapter, loadAdapters } from '@quern/models';
 import { needFiniteLogits } from '../broken-numbers.js';
 import type { NoticeListener } from '../notice.js';
-import type { SequenceRows } from './batch.js';
-import { batchRows } from './batch-rows.js';
+import { batchRows, type SequenceRows } from './batch.js';
 import { BlockManager } from './block-manager.js';
 import { Loop } from './loop.js';
 import type { DeviceTurns, OffloadOptions } from './offload/offloaded-prefix-cache.js';
@@ -15,9 +14,9 @@ import type { RowOutput } from './sampling/record.js';
 import type { Sequence, SequenceOptions } from './sequence.js';
 
 export interface EngineOptions extends RunnerOptions {
-  /** A text does not depend on other calls: see `LoadOptions.deterministic`. */
+  /** A text does not depend on other requests: see `LoadOptions.deterministic`. */
   readonly deterministic?: boolean | undefined;
-  /** Most calls that wait for room in the cache; default: no limit. */
+  /** Most requests that wait for blocks; default: no limit. */
   readonly maxQueue?: number | undefined;
   /** As `LoadOptions.itlTarget`. */
   readonly itlTarget?: number | undefined;
@@ -31,7 +30,7 @@ export interface EngineOptions extends RunnerOptions {
 /** The tokens of a prompt. */
 export interface PromptCounts {
   readonly promptTokens: number;
-  /** Those that the cache held from other calls with the same prefix. */
+  /** Those that the cache held from other sequences with the same prefix. */
   readonly cachedTokens: number;
 }
 
@@ -46,11 +45,11 @@ export interface PromptOptions {
 
 /** What an engine does now, and has done. */
 export interface EngineStats {
-  /** Calls that have blocks and wait for tokens. */
+  /** Requests that have blocks and wait for tokens. */
   readonly running: number;
-  /** Calls that wait for blocks. */
+  /** Requests that wait for blocks, or for a prefix that another one computes. */
   readonly waiting: number;
-  /** Blocks of the cache; `freeBlocks`: of no call; `cachedBlocks`: of no call, with known tokens. */
+  /** Blocks of the cache; `freeBlocks`: of no sequence; `cachedBlocks`: of no sequence, with known tokens. */
   readonly blocks: number;
   readonly freeBlocks: number;
   readonly cachedBlocks: number;
@@ -67,7 +66,7 @@ export interface EngineStats {
   /** Computed and found prompt tokens. */
   readonly promptTokens: number;
   readonly generatedTokens: number;
-  /** Calls whose blocks were taken by others; they were computed again. */
+  /** Times that a sequence lost its blocks to others; its tokens were computed again. */
   readonly preemptions: number;
 }
 
@@ -77,7 +76,7 @@ const logitsBytes = 64 << 20;
 const noStops = new Int32Array(0);
 
 /**
- * One model and one cache: tokens of a sequence in, next tokens or logits out. A rejected call leaves the sequence as before.
+ * One model and one cache: tokens of a sequence in, next tokens or logits out. After a rejection the sequence keeps the tokens that were computed.
  */
 export class Engine {
   private readonly runner: Runner;
@@ -118,7 +117,7 @@ export class Engine {
     return Math.min(...this.options.model.parts.map(({ backend }) => backend.profile.exactRows ?? 1));
   }
 
-  /** Blocks of no call. */
+  /** Blocks of no sequence. */
   get freeBlocks(): number {
     return this.blockManager.freeBlocks;
   }
@@ -153,8 +152,7 @@ export class Engine {
     const total = ids.length;
     const isFirst = sequence.tokens.length === 0;
     const onRows = (rows: number): void => {
-      if (done === 0 && isFirst) done = sequence.cachedTokens;
-      done += rows;
+      done = Math.max(done, rows); // after a preemption, tokens are computed again
       onProgress?.({ phase: 'prefill', done, total });
     };
     const onBegin = (): void => onPrompt?.({ promptTokens: total, cachedTokens: sequence.cachedTokens });
@@ -186,30 +184,37 @@ export class Engine {
     return this.loop.tokens(request);
   }
 
+  /** Ends `decode` of a sequence, where a chain computes its tokens, after at most one more token. */
+  stop(sequence: Sequence): void {
+    this.loop.stop(sequence);
+  }
+
+  /** Rejects requests of a sequence, now and later, with ABORTED after the step under way. */
+  cancel(sequence: Sequence): void {
+    sequence.cancelled = true;
+    this.loop.stop(sequence);
+    this.loop.wake();
+  }
+
   /** Appends `ids` to the sequence and gives the logits after each of them, [V] each. Rejects with BAD_LOGITS. */
   async logits(sequence: Sequence, ids: readonly number[], signal?: AbortSignal): Promise<Float32Array[]> {
     const { model, prefillChunk } = this.options;
     const most = Math.max(1, Math.floor(logitsBytes / (4 * model.config.vocabulary)));
     const rows: Float32Array[] = [];
-    await this.loop.beside(async () => {
-      for (const tokens of chunksOf(ids, Math.min(prefillChunk, most))) {
-        const take = (outputs: readonly RowOutput[]) => outputs.map(({ logits }) => logits!.slice());
-        const some = await this.appending(sequence, tokens, signal, (start) =>
-          this.runner.run([lastRows(sequence, start, tokens)], take, {
-            mode: plainMode('logits'),
-            signal,
-            all: true,
-          }),
-        );
-        await needFiniteLogits(some, rows.length);
-        rows.push(...some);
-      }
-    });
+    const take = (outputs: readonly RowOutput[]) => outputs.map(({ logits }) => logits!.slice());
+    const options = { mode: plainMode('logits'), signal, all: true };
+    for (const tokens of chunksOf(ids, Math.min(prefillChunk, most))) {
+      const some = await this.appending(sequence, tokens, signal, (start) =>
+        this.loop.beside(() => this.runner.run([lastRows(sequence, start, tokens)], take, options)),
+      );
+      await needFiniteLogits(some, rows.length);
+      rows.push(...some);
+    }
     return rows;
   }
 
   /**
-   * Loads these adapters in place of the present ones; adapter i has place i + 1. No call may hold an adapter that is
+   * Loads these adapters in place of the present ones; adapter i has place i + 1. No sequence may hold an adapter that is
    * missing in the list or has another place. A failure changes nothing.
    * @throws BackendError OUT_OF_MEMORY, DISPOSED
    */
@@ -229,8 +234,8 @@ export class Engine {
     this.runner.dispose();
   }
 
-  private count({ cachedTokens }: Sequence, promptTokens: number): void {
-    this.counts.prefixQueries += promptTokens;
+  private count({ cachedTokens, reuse }: Sequence, promptTokens: number): void {
+    if (reuse) this.counts.prefixQueries += promptTokens;
     this.counts.prefixHits += cachedTokens;
     this.counts.promptTokens += promptTokens;
   }

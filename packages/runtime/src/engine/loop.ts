@@ -1,15 +1,15 @@
 import { onAbort, yieldToEventLoop } from '@quern/core';
-import { RuntimeError } from '../error.js';
-import { type Batch, longestChain, rowsOf } from './batch.js';
+import { modelDisposed, RuntimeError } from '../error.js';
+import { type Batch, longestChain, rowsOf, sizeOf } from './batch.js';
 import { Queue, type QueueOptions } from './queue.js';
-import { aborted, onAbortOfAny, Request, stopsOf, type TokensRequest } from './request.js';
+import { aborted, endTokensOf, onAbortOfAny, Request, type TokensRequest } from './request.js';
 import type { Chain, Runner } from './runner/runner.js';
 import { canFeed, modeOf, type SamplingMode } from './sampling/mode.js';
 import type { SampledToken } from './sampling/params.js';
 import type { RowOutput } from './sampling/record.js';
 import { type Schedule, Scheduler, type SchedulerLimits } from './scheduler.js';
 import type { Sequence } from './sequence.js';
-import { StepTimes, sizeOf } from './step-times.js';
+import { StepTimes } from './step-times.js';
 
 export interface LoopOptions extends QueueOptions, SchedulerLimits {
   readonly runner: Pick<Runner, 'run' | 'canDraw' | 'canChain'>;
@@ -42,8 +42,9 @@ export class Loop {
   private readonly scheduler: Scheduler;
   private readonly queue: Queue;
   private readonly shared: SharedArrayBuffer;
-  /** [rows of the running chain]: see `Chain.limits`. */
+  /** Of the running chain, whose row i is of request i: see `Chain.limits`. */
   private limits: Int32Array | undefined;
+  private chained: readonly Request[] = [];
   /** Number of other tasks on the device. */
   private others = 0;
   /** Steps of prompts under way, oldest first. */
@@ -73,7 +74,7 @@ export class Loop {
 
   /**
    * The n ≥ 1 tokens after the request's tokens; the sequence then holds all of them but the last. None for a request
-   * without `sampling`. Rejects with ABORTED, BUSY, DISPOSED, BAD_GRAMMAR and errors of the step; the sequence is then as before.
+   * without `sampling`. Rejects with ABORTED, BUSY, DISPOSED, BAD_GRAMMAR and errors of the step; the sequence then keeps the tokens that were computed.
    * Masks are found before: a request whose masks take long is in no step meanwhile.
    */
   tokens(wanted: TokensRequest): Promise<readonly SampledToken[]> {
@@ -139,9 +140,9 @@ export class Loop {
     this.announce(schedule); // may end some of them: their rows are computed with the others
     const isChanged = schedule.started.length > 0 || this.requests.size < size;
     if (schedule.batch.length === 0) return this.pause(isChanged);
-    const isPart = schedule.sequences.every(({ missing }) => missing > 0);
-    const computing = this.compute(schedule, requests, isPart);
-    if (isPart && this.options.plansInFlight > 1) await this.goOn(computing);
+    const isUnfinished = schedule.sequences.every(({ missing }) => missing > 0);
+    const computing = this.compute(schedule, requests, isUnfinished);
+    if (isUnfinished && this.options.plansInFlight > 1) await this.goOn(computing);
     else await this.finish(computing);
     process.nextTick(this.step);
   };
@@ -168,10 +169,10 @@ export class Loop {
       const request = this.requests.get(sequence);
       request?.watch('prefix', () => this.watchAbort(request));
     }
-    if (isFull) this.queue.watch(this.waiting);
+    if (isFull) this.queue.watch(this.waiting.filter(({ sequence }) => !later.includes(sequence)));
   }
 
-  /** Waits for a shared prefix. No step runs for this request, so it listens for its abort. */
+  /** Waits for a shared prefix. No step runs for this request, so it watches its signal. */
   private watchAbort(request: Request): () => void {
     const { signal } = request.wanted;
     const end = (): void => {
@@ -205,10 +206,14 @@ export class Loop {
     process.nextTick(this.step);
   }
 
-  private async compute(schedule: Schedule, requests: readonly Request[], isPart: boolean): Promise<void> {
+  private async compute(
+    schedule: Schedule,
+    requests: readonly Request[],
+    isUnfinished: boolean,
+  ): Promise<void> {
     const begin = this.now();
     try {
-      const steps = await this.run(schedule, requests, isPart);
+      const steps = await this.run(schedule, requests, isUnfinished);
       if (this.inFlight.length === 0)
         this.times.learn(rowsOf(schedule.batch), (this.now() - begin) / steps, schedule.depth);
     } catch (error) {
@@ -219,7 +224,11 @@ export class Loop {
   }
 
   /** Computes and settles a step, or a chain of steps. Returns their number. */
-  private async run(schedule: Schedule, requests: readonly Request[], isPart: boolean): Promise<number> {
+  private async run(
+    schedule: Schedule,
+    requests: readonly Request[],
+    isUnfinished: boolean,
+  ): Promise<number> {
     const { runner, blockManager, plansInFlight } = this.options;
     const { batch, sequences } = schedule;
     const finished = requests.filter(({ sequence }) => sequence.missing === 0);
@@ -229,7 +238,7 @@ export class Loop {
     const count = this.chainLength(schedule, requests, mode);
     if (count > 1) return this.chain(rows, requests, mode, count, signal);
     const isShared = this.others > 0 || this.requests.size > 1;
-    const inOrder = sequences.some(({ steps }) => steps > 1) || (isPart && plansInFlight > 1); // captured steps overtake others
+    const inOrder = sequences.some(({ steps }) => steps > 1) || (isUnfinished && plansInFlight > 1); // captured steps overtake others
     await runner.run(rows, (outputs) => this.settle(rows, requests, outputs), {
       mode,
       signal,
@@ -260,19 +269,29 @@ export class Loop {
   ): Promise<number> {
     const limits = new Int32Array(this.shared, 0, batch.length).fill(count);
     const end = requests.length > 1 ? onAbortOfAny(requests, this.endChain) : undefined;
-    const chain: Chain = { limits, stops: stopsOf(requests) };
+    const chain: Chain = { limits, stops: endTokensOf(requests), ...listenerOf(requests) };
     this.limits = limits;
+    this.chained = requests;
     try {
       const take = (outputs: readonly RowOutput[]): number => {
-        for (const [i, { best }] of outputs.entries())
-          this.chosenTokens += requests[i]!.settleChain(best, batch[i]!.start);
+        for (const [i, { best }] of outputs.entries()) {
+          const request = requests[i]!;
+          if (!request.ended) this.chosenTokens += request.settleChain(best, batch[i]!.start);
+        }
         return Math.max(...outputs.map(({ best }) => best.length));
       };
       return await this.options.runner.run(batch, take, { mode, signal, chain });
     } finally {
       this.limits = undefined;
+      this.chained = [];
       end?.();
     }
+  }
+
+  /** A running chain computes at most the next token of a sequence. Its request ends with the chain. */
+  stop(sequence: Sequence): void {
+    const row = this.chained.findIndex((request) => request.sequence === sequence);
+    if (row >= 0) Atomics.store(this.limits!, row, 0);
   }
 
   private readonly endChain = (): void => {
@@ -310,6 +329,12 @@ export class Loop {
   }
 }
 
+/** The listener of a chain, where any request takes tokens while they come. */
+function listenerOf(requests: readonly Request[]): Pick<Chain, 'onTokens'> {
+  if (!requests.some(({ wanted }) => wanted.onToken)) return {};
+  return { onTokens: (tokens) => tokens.forEach((token, i) => requests[i]!.takeChained(token)) };
+}
+
 /** Whether all rows have outputs. */
 const decodes = (batch: Batch): boolean => batch.every(({ tokens, outputs }) => tokens.length === outputs);
 
@@ -323,5 +348,3 @@ const tooLong = (length: number, capacity: number) =>
     'BAD_ARGUMENT',
     `a sequence of ${length} tokens is longer than the cache allows: ${capacity} tokens`,
   );
-
-const modelDisposed = () => new RuntimeError('DISPOSED', 'the model has been disposed');

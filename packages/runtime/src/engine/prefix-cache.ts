@@ -150,7 +150,7 @@ export class PrefixCache {
     if (--block.users === 0) this.idle.add(block);
   }
 
-  /** Notes the key of the block that the holder computes next. */
+  /** Records the key of the block that the holder computes next. */
   protected expect(holder: PrefixHolder, key: string | undefined): void {
     const before = this.nextKeys.get(holder);
     if (before === key) return;

@@ -29,30 +29,31 @@ export class Queue {
   /** Blocks are short, and `waiting` wait for them. A sequence that was preempted is never refused. */
   watch(waiting: readonly Request[]): void {
     const { maxQueue, blockManager } = this.options;
-    const places = callersBefore(waiting.map(({ sequence }) => sequence));
+    const callers = callersBefore(waiting.map(({ sequence }) => sequence));
     for (const [i, request] of waiting.entries()) {
       const { sequence } = request;
-      const place = places[i]!;
-      if (place >= maxQueue && sequence.startedAt === 0) request.fail(queueFull(blockManager, maxQueue));
-      else if (sequence.patience === 0) request.fail(busy(blockManager, sequence, place, 0));
-      else request.watch('blocks', () => this.watchOne(request, place));
+      const before = callers[i]!;
+      const isNew = sequence.startedAt === 0 && !request.waitsForBlocks;
+      if (isNew && before >= maxQueue) request.fail(queueFull(blockManager, maxQueue));
+      else if (sequence.patience === 0) request.fail(busy(blockManager, sequence, before, 0));
+      else request.watch('blocks', () => this.watchOne(request, before));
     }
   }
 
-  /** @param place number of callers that wait before this one */
-  private watchOne(request: Request, place: number): () => void {
+  /** @param before number of callers that waited before this one when its wait began */
+  private watchOne(request: Request, before: number): () => void {
     const { blockManager, onNotice } = this.options;
     const { sequence, wanted } = request;
     const end = (error: Error): void => {
       request.fail(error);
       this.onEnd();
     };
-    const note = (): void => {
-      if (sequence.turn === 0) giveNotice(onNotice, longWait(blockManager, sequence, place));
+    const warn = (): void => {
+      if (sequence.turn === 0) giveNotice(onNotice, longWait(blockManager, sequence, before));
     };
     const { patience } = sequence;
-    const long = setTimeout(note, longWaitMs);
-    const giveUp = (ms: number): void => end(busy(blockManager, sequence, place, ms));
+    const long = setTimeout(warn, longWaitMs);
+    const giveUp = (ms: number): void => end(busy(blockManager, sequence, before, ms));
     const timeout =
       patience === undefined ? undefined : setTimeout(giveUp, Math.min(patience, longestTimer), patience);
     const removeListener = wanted.signal && onAbort(wanted.signal, () => end(aborted()));

@@ -30,8 +30,10 @@ export interface TokensRequest {
   readonly signal: AbortSignal | undefined;
   /** Called once, when the sequence has its first blocks: its `cachedTokens` are known. */
   readonly onBegin?: (() => void) | undefined;
-  /** Called after each chunk of `ids`, with the number of computed tokens. */
+  /** Called after each chunk of `ids`, with the number of their tokens that the cache holds. */
   readonly onRows?: ((rows: number) => void) | undefined;
+  /** Called for each token of a chain while the chain runs. The promise has all tokens. */
+  readonly onToken?: ((token: SampledToken) => void) | undefined;
 }
 
 /** A request under way: the promise of its tokens. */
@@ -43,6 +45,8 @@ export class Request {
   private readonly watches = new Map<'blocks' | 'prefix', () => void>();
   /** Tokens of the sequence before the request. */
   private readonly before: number;
+  /** The tokens of its chain so far. */
+  private readonly chained: SampledToken[] = [];
 
   /** @param masks as `RowSampling.masks`, for the step that chooses its tokens @param onEnd called once, when it has ended */
   constructor(
@@ -64,13 +68,14 @@ export class Request {
     return this.sequence.outputs;
   }
 
-  get aborted(): boolean {
-    return this.wanted.signal?.aborted === true;
-  }
-
   /** Whether nobody waits for its tokens any more. */
   get isOver(): boolean {
-    return this.aborted || this.sequence.released;
+    const { released, cancelled } = this.sequence;
+    return released || cancelled || this.wanted.signal?.aborted === true;
+  }
+
+  get waitsForBlocks(): boolean {
+    return this.watches.has('blocks');
   }
 
   /** Watches for its end while it waits. `watch` returns a function that ends the watch. */
@@ -106,12 +111,14 @@ export class Request {
   settle(outputs: readonly RowOutput[], computed: number): number {
     const { sampling, onRows } = this.wanted;
     const { sequence } = this;
-    const rows = computed - sequence.computed;
     sequence.computed = computed;
     return this.orFail(() => {
-      onRows?.(rows);
-      if (computed < sequence.tokens.length) return 0;
-      if (this.aborted) throw aborted();
+      onRows?.(computed - this.before);
+      if (computed < sequence.tokens.length) {
+        if (this.isOver) this.fail(aborted()); // its next step may be under way
+        return 0;
+      }
+      if (this.isOver) throw aborted();
       const found = sampling ? this.choose(sampling, outputs) : [];
       const drafts = sequence.outputs - 1;
       if (drafts > 0) sequence.truncate(sequence.tokens.length - drafts + found.length - 1);
@@ -120,19 +127,26 @@ export class Request {
     });
   }
 
+  /** Takes the next token of a running chain; `noToken`: there is none. A listener that throws ends its own request alone. */
+  takeChained(token: number): void {
+    if (token === noToken || this.ended || this.isOver) return;
+    try {
+      this.wanted.onToken?.(this.addChained(token));
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
   /**
    * Takes the tokens of a chain that began at position `start`. `noToken` at the first place is an error; at a later
    * place it is dropped, and the next step reports it. Returns the number of tokens.
    */
   settleChain(found: Int32Array, start: number): number {
-    const { sequence } = this;
-    const sampling = this.wanted.sampling!;
+    const { sequence, chained: tokens } = this;
     return this.orFail(() => {
-      if (this.aborted) throw aborted();
+      if (this.isOver) throw aborted();
       const count = found.length > 1 && found.at(-1) === noToken ? found.length - 1 : found.length;
-      const tokens: SampledToken[] = [];
-      for (let i = 0; i < count; i++)
-        tokens.push(takeToken(sampling, { best: found.subarray(i, i + 1), logits: undefined }));
+      for (const token of found.subarray(tokens.length, count)) this.addChained(token);
       for (let i = 0; i < count - 1; i++) sequence.tokens.push(tokens[i]!.token);
       sequence.kv.truncate(start + count);
       sequence.computed = start + count;
@@ -157,6 +171,12 @@ export class Request {
     if (--this.sequence.steps === 0) this.giveUp();
   }
 
+  private addChained(token: number): SampledToken {
+    const taken = takeToken(this.wanted.sampling!, { best: Int32Array.of(token), logits: undefined });
+    this.chained.push(taken);
+    return taken;
+  }
+
   /** The tokens of its outputs, up to the first that differs from the draft. */
   private choose(sampling: SamplingParams, outputs: readonly RowOutput[]): SampledToken[] {
     const { drafts = 0, proposals, forced } = this.wanted;
@@ -173,7 +193,7 @@ export class Request {
     return found;
   }
 
-  /** The number that `settle` gives; where it throws, the request fails, and the sequence is as before. */
+  /** The number that `settle` gives; where it throws, the request fails, and its computed tokens are forgotten. */
   private orFail(settle: () => number): number {
     try {
       return settle();
@@ -210,7 +230,7 @@ export class Request {
 }
 
 /** The tokens that end a row of a chain: `noToken` and the end tokens of all requests. */
-export function stopsOf(requests: readonly Request[]): Int32Array {
+export function endTokensOf(requests: readonly Request[]): Int32Array {
   return Int32Array.from([noToken, ...requests.flatMap(({ wanted }) => [...wanted.stops])]);
 }
 

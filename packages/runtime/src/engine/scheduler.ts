@@ -1,7 +1,7 @@
 import type { Batch, SequenceRows } from './batch.js';
 import type { BlockManager } from './block-manager.js';
 import type { Sequence } from './sequence.js';
-import { callersOf, type Need, needsOf, placesOf, Shares, setTurns } from './shares.js';
+import { callersOf, type Need, needsOf, ranksOf, Shares, setTurns } from './shares.js';
 import type { StepTimes } from './step-times.js';
 
 export interface SchedulerLimits {
@@ -94,13 +94,22 @@ export class Scheduler {
         sequences.filter(({ started }) => !started),
       );
     const step = new NextStep(this.blockManager, this.times, this.limits, sequences, now, callers);
-    if (callers > 1) step.startFirst();
+    try {
+      this.fill(step, sequences.length);
+    } catch (error) {
+      step.dropAll();
+      throw error;
+    }
+    return step;
+  }
+
+  private fill(step: NextStep, requests: number): void {
+    step.startFirst();
     if (this.limits.alone) this.addInTurns(step);
     else {
       step.addDecoding();
-      if (step.batch.length < sequences.length) step.addPrompts();
+      if (step.batch.length < requests) step.addPrompts();
     }
-    return step;
   }
 
   /** Decoding or one prompt, in turns. */
@@ -157,11 +166,17 @@ class NextStep implements Schedule {
 
   /** Starts the sequences for which others make way: before a step, whose sequences cannot give up their blocks. */
   startFirst(): void {
+    if (this.callers === 1) return;
     const waiting = this.requests.filter(({ started }) => !started).sort(byTurn(this.now));
     for (const sequence of waiting) {
       if (![...this.blockManager.holders].some((holder) => holder.makesWayFor(sequence))) return;
       if (!this.start(sequence)) return;
     }
+  }
+
+  /** The step will not run. */
+  dropAll(): void {
+    for (const sequence of this.sequences) sequence.steps--;
   }
 
   addDecoding(): void {
@@ -308,7 +323,7 @@ class NextStep implements Schedule {
     const { kv, tokens, adapters } = sequence;
     const start = kv.length;
     if (!this.blockManager.growBefore(sequence, count)) {
-      this.blockManager.preempt(sequence);
+      if (sequence.steps === 0) this.blockManager.preempt(sequence); // a step under way writes to its blocks
       return false;
     }
     sequence.steps++;
@@ -343,10 +358,10 @@ const isAdapted = ({ adapters }: Sequence): boolean => adapters.length > 0;
 function inOrder(sequences: readonly Sequence[], isShared: boolean): readonly Sequence[] {
   const first = sequences[0]?.priority;
   if (!isShared && sequences.every(({ priority }) => priority === first)) return sequences;
-  const places = isShared ? placesOf(sequences) : sequences.map(() => 0);
+  const ranks = isShared ? ranksOf(sequences) : sequences.map(() => 0);
   return sequences
-    .map((sequence, i) => ({ sequence, place: places[i]! }))
-    .sort((a, b) => b.sequence.priority - a.sequence.priority || a.place - b.place)
+    .map((sequence, i) => ({ sequence, rank: ranks[i]! }))
+    .sort((a, b) => b.sequence.priority - a.sequence.priority || a.rank - b.rank)
     .map(({ sequence }) => sequence);
 }
 

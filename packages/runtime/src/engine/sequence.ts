@@ -36,6 +36,8 @@ export class Sequence implements PrefixHolder {
   /** `performance.now()` of the first start. */
   startedAt = 0;
   released = false;
+  /** Nobody waits for its tokens any more. */
+  cancelled = false;
   /** Number of steps under way that compute its tokens. */
   steps = 0;
   /** Sequences of its group that go before it; 0 where no sequence has a group. */

@@ -7,7 +7,7 @@ const callerOf = (sequence: Sequence): unknown => sequence.group ?? sequence;
 export const callersOf = (sequences: readonly Sequence[]): number => new Set(sequences.map(callerOf)).size;
 
 /** For each sequence, how many of the same caller stand before it. */
-export function placesOf(sequences: readonly Sequence[]): readonly number[] {
+export function ranksOf(sequences: readonly Sequence[]): readonly number[] {
   const counts = new Map<unknown, number>();
   return sequences.map((sequence) => {
     const caller = callerOf(sequence);
@@ -45,7 +45,7 @@ export function needsOf(sequences: readonly Sequence[]): Needs {
   return needs;
 }
 
-/** A caller whose prompts need less than there is may take this part of it: they are done soon. */
+/** A caller whose prompts need less than there is may take this fraction of it: they are done soon. */
 const mostOfShort = 0.6;
 
 /**
@@ -108,6 +108,6 @@ export function callersBefore(sequences: readonly Sequence[]): readonly number[]
 export function setTurns(holding: readonly Sequence[], waiting: readonly Sequence[]): void {
   const byOrder = (a: Sequence, b: Sequence) => a.order - b.order;
   const sequences = [...[...holding].sort(byOrder), ...[...waiting].sort(byOrder)];
-  const turns = placesOf(sequences);
+  const turns = ranksOf(sequences);
   for (const [i, sequence] of sequences.entries()) sequence.turn = turns[i]!;
 }

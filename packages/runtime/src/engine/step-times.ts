@@ -1,18 +1,4 @@
-/** Numbers of rows of captured steps above `exactSizes`; a step with another number has idle rows. */
-const stride = 8;
-/** The same above `largeSizes`. */
-const largeStride = 32;
-/** Up to this many rows, and above `largestSize`, steps have no idle rows. */
-const exactSizes = 16;
-const largeSizes = 64;
-const largestSize = 256;
-
-/** The number of rows that a step of `rows` rows computes, idle rows included. */
-export function sizeOf(rows: number): number {
-  if (rows <= exactSizes || rows > largestSize) return rows;
-  const multiple = rows <= largeSizes ? stride : largeStride;
-  return Math.ceil(rows / multiple) * multiple;
-}
+import { largeSizes, sizeOf, stride } from './batch.js';
 
 /** Key of a time: above `largeSizes` the sizes are powers of 2 and their middles. */
 function classOf(rows: number): number {
@@ -21,7 +7,7 @@ function classOf(rows: number): number {
   return rows < 1.5 * power ? power : 1.5 * power;
 }
 
-/** Slower steps change a time by this part: one slow step is an accident. */
+/** Slower steps change a time by this fraction: one slow step is an accident. */
 const slowly = 0.1;
 /** Largest depth of the first class; each further class is twice as deep. */
 const shallow = 512;

@@ -6,9 +6,9 @@ import {
   type Schema,
   yieldToEventLoop,
 } from '@quern/core';
-import { inFlight } from '../engine/in-flight.js';
 import { badArgument, badOption, RuntimeError } from '../error.js';
 import { Model } from '../model/model.js';
+import { inFlight } from './in-flight.js';
 
 export interface PerplexityOptions {
   /** Tokens computed together; each window starts without context. Default: min(256, context). */

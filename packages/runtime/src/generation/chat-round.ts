@@ -34,8 +34,12 @@ export class ChatRound<Value = unknown, Text extends string = string> {
     const { run, parser } = this.parts;
     const piece = await run.next();
     if (!piece) this.ended = true;
-    const events = this.allowed(piece ? parser.push(piece.text) : parser.end());
+    const events = await this.allowed(piece ? parser.push(piece.text) : parser.end());
     return piece || events.length > 0 ? this.piece(piece ?? noText, events) : undefined;
+  }
+
+  cancel(): void {
+    this.parts.run.cancel?.();
   }
 
   close(): void | Promise<void> {
@@ -63,12 +67,12 @@ export class ChatRound<Value = unknown, Text extends string = string> {
     };
   }
 
-  private allowed(events: AnswerEvent[]): AnswerEvent[] {
+  private async allowed(events: AnswerEvent[]): Promise<AnswerEvent[]> {
     const end = events.findIndex((event) => event.type === 'call' && event.index >= this.mostCalls);
     if (end < 0) return events;
     this.cut = true;
     this.ended = true;
-    this.parts.run.close();
+    await this.parts.run.close();
     return events.slice(0, end);
   }
 

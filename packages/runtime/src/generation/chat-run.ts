@@ -74,6 +74,11 @@ export class ChatRun<Value = unknown, Text extends string = string>
     return undefined;
   }
 
+  cancel(): void {
+    this.stop.abort();
+    this.round.cancel();
+  }
+
   close(): void | Promise<void> {
     this.stop.abort();
     return this.round.close();
@@ -111,6 +116,7 @@ export class ChatRun<Value = unknown, Text extends string = string>
     const mostCalls = options.parallelCalls === false ? 1 : Number.POSITIVE_INFINITY;
     this.rounds.push(new ChatRound(parts, mostCalls));
     this.ran = false;
+    if (this.stop.signal.aborted) this.round.cancel();
   }
 
   /** Runs the tools that the answer calls, and gives what became of the calls; or ends the chat. */
@@ -146,25 +152,25 @@ export class ChatRun<Value = unknown, Text extends string = string>
       );
   };
 
-  /** The results of the tools; undefined where the caller aborts meanwhile. */
+  /** The results of the tools; undefined where the caller aborts or leaves meanwhile. */
   private async run(calls: readonly AnswerCall[]): Promise<readonly CallOutcome[] | undefined> {
     const { signal } = this.options;
-    let cancel = () => {};
+    const ends: ReturnType<typeof onAbort>[] = [];
     const aborted = new Promise<undefined>((resolve) => {
       const abort = () => {
         this.aborted = true;
         this.stop.abort(signal?.reason);
         resolve(undefined);
       };
-      if (signal?.aborted) abort();
-      else if (signal) cancel = onAbort(signal, abort);
+      if (signal?.aborted || this.stop.signal.aborted) abort();
+      else for (const each of [signal, this.stop.signal]) if (each) ends.push(onAbort(each, abort));
     });
     try {
       return this.aborted
         ? undefined
         : await Promise.race([runCalls(calls, this.source.tools, this.stop.signal, this.report), aborted]);
     } finally {
-      cancel();
+      for (const end of ends) end();
     }
   }
 

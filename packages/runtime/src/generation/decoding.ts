@@ -1,5 +1,6 @@
 import { pickOptions } from '@quern/core';
 import type { Engine } from '../engine/engine.js';
+import type { TokensRequest } from '../engine/request.js';
 import { acceptToken, type SampledToken, type SamplingParams, unbiased } from '../engine/sampling/params.js';
 import type { Sequence } from '../engine/sequence.js';
 import { DraftLength, longestDraft, rowCost } from '../speculation/draft-length.js';
@@ -43,20 +44,30 @@ export class Decoding {
 
   /**
    * Computes `last`, which the sequence does not hold yet, and gives the n next tokens, 1 ≤ n ≤ `most`. The sequence then holds
-   * all of them but the last.
+   * all of them but the last. `onToken` is called for those that a chain computes, while it runs.
    */
-  next(last: number, most: number): Promise<readonly SampledToken[]> {
+  next(last: number, most: number, onToken?: TokensRequest['onToken']): Promise<readonly SampledToken[]> {
     const { constraint } = this.options.sampling;
-    return constraint || this.drafter ? this.guided(last, most) : this.chosen([last], most); // an extra promise costs microseconds
+    return constraint || this.drafter ? this.guided(last, most) : this.chosen([last], most, onToken); // an extra promise costs microseconds
+  }
+
+  /** Ends a pending `next` with ABORTED, within a step. */
+  cancel(): void {
+    this.options.engine.cancel(this.options.sequence);
+    this.drafter?.cancel?.();
   }
 
   close(): void {
     this.drafter?.close();
   }
 
-  private chosen(ids: readonly number[], most: number): Promise<readonly SampledToken[]> {
+  private chosen(
+    ids: readonly number[],
+    most: number,
+    onToken?: TokensRequest['onToken'],
+  ): Promise<readonly SampledToken[]> {
     const { engine, sequence, sampling, stops, signal } = this.options;
-    return engine.decode({ sequence, ids, sampling, most, stops, signal });
+    return engine.decode({ sequence, ids, sampling, most, stops, signal, onToken });
   }
 
   /** With tokens that must come next, or else with a draft. */
@@ -65,13 +76,13 @@ export class Decoding {
     const must = sampling.constraint?.forcedInTurns(most - 1, signal) ?? [];
     const forced = unbiased(sampling, must instanceof Promise ? await must : must); // others may spell the same text
     for (const token of forced) acceptToken(sampling, token);
-    this.history.push(last, ...forced);
+    if (this.drafter) this.history.push(last, ...forced);
     const draft = this.drafter && forced.length === 0 ? await this.draft(this.drafter, most) : noDraft;
     const found =
       draft.tokens.length > 0
         ? await this.checked(last, draft)
         : await this.chosen([last, ...forced], most - forced.length);
-    for (let i = 0; i < found.length - 1; i++) this.history.push(found[i]!.token);
+    if (this.drafter) for (const { token } of found.slice(0, -1)) this.history.push(token);
     return forced.length > 0 ? [...forced.map((token) => ({ token })), ...found] : found;
   }
 

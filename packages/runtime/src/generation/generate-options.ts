@@ -3,6 +3,7 @@ import { encodeChatSchema } from '../chat/chat-template.js';
 import type { EncodeChatOptions } from '../chat/index.js';
 import type { PromptCounts } from '../engine/engine.js';
 import type { TokenLogprobs } from '../engine/sampling/logprobs.js';
+import { maxTopLogprobs } from '../engine/sampling/mode.js';
 import { SamplingError, type SamplingOptions, samplingSchema } from '../engine/sampling/options.js';
 import { badOption } from '../error.js';
 import { type AdapterChoices, adaptersOption } from '../model/adapters.js';
@@ -52,7 +53,7 @@ export interface GenerateOptions extends SamplingOptions, StructuredOptions, Sch
    */
   group?: string | undefined;
   /**
-   * Whether keys and values that the cache holds of other calls with the same beginning may be used, and those of this
+   * Whether keys and values that the cache holds of other calls with the same prefix may be used, and those of this
    * call by others; default true. False computes the whole prompt: for measurements, and for texts that must not depend on
    * earlier calls to the last bit.
    */
@@ -78,7 +79,6 @@ export interface ChatOptions
     Omit<EncodeChatOptions, 'addGenerationPrompt' | 'tools'> {}
 
 /** Most alternatives of a token with log-probabilities. */
-const mostLogprobs = 20;
 
 /** What each option must be, and its default. */
 export const generateSchema = {
@@ -118,7 +118,7 @@ export const generateSchema = {
     absent: 'no limit',
   },
   logprobs: {
-    ...rules.whole(0, mostLogprobs),
+    ...rules.whole(0, maxTopLogprobs),
     about: 'log-probabilities of each token, and of this many of the likeliest tokens at its place',
     absent: 'none',
   },
@@ -134,7 +134,7 @@ export const generateSchema = {
   },
   reuse: {
     ...rules.flag,
-    about: 'use what the cache holds of other calls with the same beginning',
+    about: 'use what the cache holds of other calls with the same prefix',
     byDefault: true,
   },
   adapters: adaptersOption,
@@ -195,7 +195,7 @@ export interface GenerationResult<Value = unknown, Text extends string = string>
   /** With `reason` 'stop': the stop string that ended the text. */
   readonly stop?: string | undefined;
   readonly promptTokens: number;
-  /** Prompt tokens that the cache held from other calls with the same beginning. */
+  /** Prompt tokens that the cache held from other calls with the same prefix. */
   readonly cachedTokens: number;
   /** Drafted tokens; `acceptedTokens`: how many were kept. 0 without speculation. */
   readonly draftedTokens: number;

@@ -1,4 +1,4 @@
-import { onAbort, QuernError } from '@quern/core';
+import { onAbort } from '@quern/core';
 import type { TokenLogprobs } from '../engine/sampling/logprobs.js';
 import { samplingOf } from '../engine/sampling/options.js';
 import {
@@ -8,6 +8,7 @@ import {
   samplingParams,
 } from '../engine/sampling/params.js';
 import type { Sequence } from '../engine/sequence.js';
+import { codeOf } from '../error.js';
 import type { AdapterLoan } from '../model/adapters.js';
 import type { DraftSource } from '../speculation/draft-source.js';
 import { needExactRows } from '../speculation/speculate-options.js';
@@ -18,8 +19,9 @@ import { Decoding } from './decoding.js';
 import type { EndReason, GenerateOptions, GenerationPiece, GenerationResult } from './generate-options.js';
 import type { GenerationSource, Prompt } from './generation-source.js';
 import { TextOutput } from './text-output.js';
+import { TokenQueue } from './token-queue.js';
 
-const stopsOf = ({ stop = [] }: GenerateOptions): readonly string[] =>
+const stopStrings = ({ stop = [] }: GenerateOptions): readonly string[] =>
   typeof stop === 'string' ? [stop] : stop;
 
 const perSecond = (count: number, ms: number): number => (ms > 0 && count > 0 ? (1000 * count) / ms : 0);
@@ -33,9 +35,10 @@ export class Run<Value = unknown, Text extends string = string> {
   private pending: number[] = [];
   /** If they are wanted: those of `tokens`. */
   private readonly logprobs: TokenLogprobs[] | undefined;
-  /** Computed tokens; the first `taken` of them are part of the text. */
-  private ahead: readonly SampledToken[] = [];
-  private taken = 0;
+  /** Tokens computed, or being computed, that are not part of the text. */
+  private ahead: TokenQueue | undefined;
+  private closing: Promise<void> | undefined;
+  private cancelled = false;
   private readonly draft: DraftSource | undefined;
   private sequence: Sequence | undefined;
   private loan: AdapterLoan | undefined;
@@ -68,7 +71,7 @@ export class Run<Value = unknown, Text extends string = string> {
     this.sampling = samplingParams(samplingOf(options), source.vocabulary, { constraint, logprobs });
     for (const id of this.prompt.ids) this.sampling.recent?.accept(id);
     this.logprobs = logprobs === undefined ? undefined : [];
-    const stop = stopsOf(options);
+    const stop = stopStrings(options);
     const { continues, shown } = this.prompt;
     this.output = new TextOutput(source.tokenizer, { stop, special, continues, shown });
   }
@@ -77,22 +80,39 @@ export class Run<Value = unknown, Text extends string = string> {
   async next(): Promise<GenerationPiece | undefined> {
     while (!this.reason) {
       const text = await this.untilAborted();
-      if (this.reason) this.close();
+      if (this.reason) this.close().catch(() => {}); // awaited below
       if (text !== '') return this.piece(text);
     }
+    await this.close();
     const rest = this.output.flush();
     return rest !== '' || this.pending.length > 0 ? this.piece(rest) : undefined;
   }
 
-  /** Frees the sequence and ends a running generation. */
-  close(): void {
+  /** Ends a pending `next`, within a step. */
+  cancel(): void {
+    this.cancelled = true;
+    if (this.decoding) this.decoding.cancel();
+    else if (this.sequence) this.source.engine.cancel(this.sequence);
+  }
+
+  /** Ends a running generation and frees the sequence: at once, or after the chain that computes its tokens. */
+  close(): Promise<void> {
     this.reason ??= 'abort';
-    const { sequence } = this;
+    this.closing ??= this.free();
+    return this.closing;
+  }
+
+  private async free(): Promise<void> {
+    const { sequence, ahead } = this;
+    const { engine } = this.source;
     if (!sequence) return;
-    this.sequence = undefined;
+    if (ahead?.isOpen) {
+      engine.stop(sequence);
+      await ahead.ended;
+    }
     this.decoding?.close();
     sequence.truncate(this.prompt.ids.length + this.tokens.length); // drops computed tokens that nobody took
-    this.source.engine.release(sequence);
+    engine.release(sequence);
     this.loan?.end();
   }
 
@@ -125,14 +145,14 @@ export class Run<Value = unknown, Text extends string = string> {
     return (schema === undefined ? text : outputValue(schema, text)) as Value | undefined;
   }
 
-  /** One step. An abort by the caller's signal ends the generation without an error. */
+  /** One step. An abort by the caller's signal, or `cancel`, ends the generation without an error. */
   private async untilAborted(): Promise<string> {
     const { signal } = this.options;
+    const isWanted = (): boolean => !this.cancelled && !signal?.aborted;
     try {
-      if (!signal?.aborted) return await whileLive(this.source.needLive, () => this.step());
+      if (isWanted()) return await whileLive(this.source.needLive, () => this.step());
     } catch (error) {
-      const isAbort = signal?.aborted === true && error instanceof QuernError && error.code === 'ABORTED';
-      if (!isAbort) throw error;
+      if (isWanted() || codeOf(error) !== 'ABORTED') throw error;
     }
     this.reason = 'abort';
     return '';
@@ -167,17 +187,27 @@ export class Run<Value = unknown, Text extends string = string> {
     return new Decoding({ engine, sequence, sampling, stops, signal, prompt, room, speculate, draft });
   }
 
-  /** Takes the next token; computes it where no token is ahead. */
+  /** Takes the next token; requests more where no token is ahead. */
   private async decode(decoding: Decoding): Promise<string> {
     this.source.needLive();
-    if (this.taken === this.ahead.length) {
-      const start = performance.now();
-      const last = this.tokens[this.tokens.length - 1]!;
-      this.ahead = await decoding.next(last, this.room - this.prompt.ids.length - this.tokens.length);
-      this.decodeMs += performance.now() - start;
-      this.taken = 0;
+    for (;;) {
+      this.ahead ??= new TokenQueue((onToken) => this.request(decoding, onToken));
+      const token = await this.ahead.next();
+      if (token) return this.take(token);
+      this.ahead = undefined;
     }
-    return this.take(this.ahead[this.taken++]!);
+  }
+
+  private async request(
+    decoding: Decoding,
+    onToken: (token: SampledToken) => void,
+  ): Promise<readonly SampledToken[]> {
+    const start = performance.now();
+    const last = this.tokens[this.tokens.length - 1]!;
+    const most = this.room - this.prompt.ids.length - this.tokens.length;
+    const found = await decoding.next(last, most, onToken);
+    this.decodeMs += performance.now() - start;
+    return found;
   }
 
   /** Most tokens in the sequence. */

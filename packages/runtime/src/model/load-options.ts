@@ -55,7 +55,7 @@ export interface LoadOptions {
    */
   readonly cacheDtype?: KvDtype | undefined;
   /**
-   * Folder for the computed beginnings of texts, kept between processes: a later call with the same beginning restores
+   * Folder for the computed prefixes of texts, kept between processes: a later call with the same prefix restores
    * its blocks instead of computing them. Processes and models may share it. Whoever can read it can find out which
    * texts were computed; whoever can write it can change answers. Not with `deterministic`. Default: none.
    */
@@ -215,7 +215,7 @@ export const loadSchema = {
   },
   cacheDir: {
     ...rules.path,
-    about: 'folder for the computed beginnings of texts, kept between processes',
+    about: 'folder for the computed prefixes of texts, kept between processes',
     absent: 'none',
   },
   cacheDirBytes: {

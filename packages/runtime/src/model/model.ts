@@ -69,7 +69,7 @@ export interface ModelParts {
 
 /**
  * A language model, ready to generate. Calls may overlap: they share the cache and the steps of the device, and equal
- * beginnings of their prompts are computed once.
+ * prefixes of their prompts are computed once.
  */
 export class Model {
   /** The file or folder of the model. */
@@ -122,7 +122,7 @@ export class Model {
   }
 
   /**
-   * Resolves when all known beginnings are in `cacheDir`; at once without one. They are written in the background when
+   * Resolves when all known prefixes are in `cacheDir`; at once without one. They are written in the background when
    * their call has ended; `dispose` does not wait. @throws RuntimeError DISPOSED
    */
   async saveCache(): Promise<void> {

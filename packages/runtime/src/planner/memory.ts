@@ -1,5 +1,5 @@
 import type { EncoderConfig } from '@quern/models';
-import { batchRows } from '../engine/batch-rows.js';
+import { batchRows } from '../engine/batch.js';
 import type { PlannedModel } from './planner-device.js';
 
 /**

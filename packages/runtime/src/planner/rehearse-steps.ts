@@ -8,7 +8,7 @@ import {
   type StepMemory,
 } from '@quern/core';
 import { type LanguageModel, loadLanguageModel, type ModelFile } from '@quern/models';
-import { batchRows } from '../engine/batch-rows.js';
+import { batchRows } from '../engine/batch.js';
 
 /** Bytes of a model's largest steps on a device, besides weights and cache. */
 export interface StepBytes {

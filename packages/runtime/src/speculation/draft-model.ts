@@ -47,6 +47,10 @@ export class DraftModel implements Drafter {
     this.parts.length.learn(drafted, accepted);
   }
 
+  cancel(): void {
+    this.parts.engine.cancel(this.parts.sequence);
+  }
+
   close(): void {
     this.parts.engine.release(this.parts.sequence);
   }

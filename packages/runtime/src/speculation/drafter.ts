@@ -18,6 +18,8 @@ export interface Drafter {
   draft(history: readonly number[], most: number, calls?: number): Promise<Draft>;
   /** Of the last draft, the first `drafted` tokens were checked, and the first `accepted` of these were right. */
   learn(drafted: number, accepted: number): void;
+  /** Ends a pending `draft` with ABORTED. */
+  cancel?(): void;
   close(): void;
 }
 

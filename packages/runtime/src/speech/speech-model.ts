@@ -1,7 +1,7 @@
 import { type Backend, checkOptions, need } from '@quern/core';
 import { loadWhisper, type SpeechFile, type WhisperConfig, type WhisperModel } from '@quern/models';
 import type { AudioInput } from '../audio/read-samples.js';
-import { badOption, RuntimeError } from '../error.js';
+import { badOption, modelDisposed, RuntimeError } from '../error.js';
 import { locateModel, type ModelLocator } from '../model/locate-model.js';
 import { openSpeechModel } from '../model/open-file.js';
 import { type SignalOptions, signalSchema } from '../model/signal-options.js';
@@ -79,7 +79,7 @@ export class SpeechModel {
   }
 
   private readonly needLive = (): void => {
-    if (this.disposed) throw new RuntimeError('DISPOSED', 'the model has been disposed');
+    if (this.disposed) throw modelDisposed();
   };
 }
 

@@ -56,13 +56,17 @@ export class Transcriber implements Production<Segment, TranscriptionResult> {
   private encoded: Float32Array | undefined;
   private readonly cutPromptTokens: number;
   private readonly coming: AsyncGenerator<Segment, void, void>;
+  private readonly left = new AbortController();
+  private readonly options: ResolvedOptions;
 
   constructor(
     private readonly source: SpeechSource,
-    private readonly options: ResolvedOptions,
+    options: ResolvedOptions,
     input: AudioInput,
     private readonly needLive: () => void,
   ) {
+    const signals = [this.left.signal, ...(options.signal ? [options.signal] : [])];
+    this.options = { ...options, signal: AbortSignal.any(signals) };
     const { vocabulary, model } = source;
     const texts = Math.max(options.beamSize, options.temperatures.some((t) => t > 0) ? options.bestOf : 1);
     this.language = vocabulary.ids.multilingual ? options.language : 'en';
@@ -74,8 +78,18 @@ export class Transcriber implements Production<Segment, TranscriptionResult> {
 
   /** The next segment. Rejects with AudioError, BackendError, RuntimeError ABORTED. */
   async next(): Promise<Segment | undefined> {
-    const { value } = await whileLive(this.needLive, () => this.coming.next());
-    return value ?? undefined;
+    try {
+      const { value } = await whileLive(this.needLive, () => this.coming.next());
+      return value ?? undefined;
+    } catch (error) {
+      if (this.left.signal.aborted) return undefined;
+      throw error;
+    }
+  }
+
+  /** Ends a pending `next` within a step: nobody reads its segment. */
+  cancel(): void {
+    this.left.abort();
   }
 
   /** Frees the session. Closing twice is harmless. */

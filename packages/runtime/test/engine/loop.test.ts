@@ -7,6 +7,7 @@ import type { TokensRequest } from '../../src/engine/request.js';
 import type { Chain, Runner } from '../../src/engine/runner/runner.js';
 import type { SamplingMode } from '../../src/engine/sampling/mode.js';
 import { samplingParams } from '../../src/engine/sampling/params.js';
+import { noToken } from '../../src/engine/sampling/pipeline.js';
 import type { RowOutput } from '../../src/engine/sampling/record.js';
 import type { Sequence, SequenceOptions } from '../../src/engine/sequence.js';
 import type { Constraint } from '../../src/structured/constraint.js';
@@ -44,7 +45,7 @@ function fakeRunner(canChain = false) {
   };
   const chain = async (
     batch: Batch,
-    { limits }: Chain,
+    { limits, onTokens }: Chain,
     signal: AbortSignal | undefined,
   ): Promise<readonly RowOutput[]> => {
     const tokens = batch.flatMap((rows) => rows.tokens);
@@ -54,6 +55,10 @@ function fakeRunner(canChain = false) {
       await nextTurn();
       device.duringStep(step);
       signal?.throwIfAborted();
+      onTokens?.(
+        Int32Array.from(tokens, (token, s) => (goesOn[s] ? token + step : noToken)),
+        step - 1,
+      );
       for (const [s, row] of found.entries()) {
         if (goesOn[s]) row.push(tokens[s]! + step);
         goesOn[s] &&= row.length < limits[s]!;
@@ -150,7 +155,7 @@ describe('where blocks are short', () => {
       const rest = { most: 0, stops: new Int32Array(0), signal: undefined };
       return loop.tokens({ sequence: held, ids: [], sampling: undefined, ...rest });
     };
-    return { ask, start, end, lease };
+    return { ask, start, end, lease, blockManager };
   };
 
   test('a call that has blocks goes on with several tokens, though an earlier one waits for blocks', async () => {
@@ -196,6 +201,37 @@ describe('where blocks are short', () => {
       Promise.all([ask(first, 12), ask(same, 16), ask(other, 15)]),
     ).rejects.toMatchObject({ code: 'BUSY' });
     await refused;
+  });
+
+  test('a request that awaits a prefix is not refused for want of blocks', async () => {
+    const { ask, end, lease } = short(9);
+    const share = { reuse: true };
+    const [first, same, other] = [lease(share), lease({ ...share, maxWaitMs: 0 }), lease()];
+    const [begins, follows, waits] = [ask(first, 12), ask(same, 16), ask(other, 30)];
+    expect(await begins).toEqual([11]);
+    expect(await follows).toEqual([15]);
+    end(first);
+    end(same);
+    expect(await waits).toEqual([29]);
+  });
+
+  test('an error of the scheduler ends all requests, those that were chosen too', async () => {
+    const { ask, lease, blockManager } = short(9);
+    const leases = [lease(), lease()] as const;
+    for (const held of leases) await ask(held, 3);
+    const { grow } = blockManager;
+    let grown = 0;
+    blockManager.grow = (...given) => {
+      if (++grown === 2) throw new Error('a fault');
+      return grow.apply(blockManager, given);
+    };
+    const both = await Promise.allSettled(leases.map((held) => ask(held, 1)));
+    expect(both).toMatchObject([{ reason: { message: 'a fault' } }, { reason: { message: 'a fault' } }]);
+    expect(leases.map(({ steps, tokens, kv }) => [steps, tokens.length, kv.length])).toEqual([
+      [0, 3, 3],
+      [0, 3, 3],
+    ]);
+    expect(await ask(leases[0], 2)).toEqual([1]);
   });
 
   test('a call gives up its blocks: one that waited begins in the same step', async () => {
@@ -425,6 +461,67 @@ describe('chains', () => {
       [0, 0],
       [0, 0],
     ]);
+  });
+
+  /** Two requests of a chain; `onToken` is called for the tokens of the first. */
+  async function handed(
+    onToken: (token: number) => void,
+    duringStep?: (step: number, first: Sequence) => void,
+  ) {
+    const { device, askFor, lease, loop } = await timed(2);
+    const leases = [lease(), lease()] as const;
+    device.duringStep = (step) => duringStep?.(step, leases[0]);
+    const results = Promise.allSettled([
+      askFor(0, { sequence: leases[0], most: 5, onToken: ({ token }) => onToken(token) }),
+      askFor(100, { sequence: leases[1], most: 5 }),
+    ]);
+    return { device, loop, leases, results };
+  }
+
+  test('hand over each token while they run, and once', async () => {
+    const found: number[] = [];
+    const before: number[] = [];
+    const { results, leases } = await handed(
+      (token) => found.push(token),
+      (step) => before.push(step - found.length),
+    );
+    expect(await results).toMatchObject([{ value: [1, 2, 3, 4, 5] }, { value: [101, 102, 103, 104, 105] }]);
+    expect(found).toEqual([1, 2, 3, 4, 5]);
+    expect(before).toEqual([1, 1, 1, 1, 1]); // at each step, all tokens of the steps before had been handed over
+    expect(leases[0].tokens).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  test('a sequence that stops gets no further tokens; the others go on', async () => {
+    const found: number[] = [];
+    const device = fakeRunner(true);
+    const { loop, askFor, lease } = scheduling(device, 0);
+    await Promise.all([askFor(0), askFor(0)]);
+    const first = lease();
+    device.duringStep = (step) => {
+      if (step === 2) loop.stop(first);
+    };
+    const both = await Promise.all([
+      askFor(0, { sequence: first, most: 5, onToken: ({ token }) => found.push(token) }),
+      askFor(100, { most: 5 }),
+    ]);
+    expect(both).toEqual([
+      [1, 2],
+      [101, 102, 103, 104, 105],
+    ]);
+    expect(found).toEqual([1, 2]);
+    expect([first.tokens, first.kv.length]).toEqual([[0, 1], 2]);
+    loop.stop(first); // in no chain: nothing happens
+  });
+
+  test('a listener that throws ends its request alone', async () => {
+    const { results, leases } = await handed((token) => {
+      if (token === 3) throw new Error('no more');
+    });
+    expect(await results).toMatchObject([
+      { reason: { message: 'no more' } },
+      { value: [101, 102, 103, 104, 105] },
+    ]);
+    expect(leases[0].kv.length).toBe(leases[0].tokens.length);
   });
 
   test('no chains if JavaScript samples for a row of the step', async () => {

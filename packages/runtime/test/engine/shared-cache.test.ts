@@ -217,6 +217,22 @@ describe('a cache smaller than its calls', () => {
     expect((await waiting).tokens).toHaveLength(1);
   });
 
+  test('a call that waits already is not refused when a preempted one comes before it', async () => {
+    using it = engineOf(8, { maxQueue: 1 });
+    const low = it.engine.sequence({ priority: -1 });
+    const { token } = await it.engine.prefill(low, promptOf(28), greedy, {});
+    const waiting = generate(it.engine, promptOf(20, 3), 1, it.engine.sequence({ priority: -2 }));
+    const high = it.engine.sequence();
+    await it.engine.prefill(high, promptOf(28, 5), greedy, {}); // takes the blocks of `low`
+    const request = { sequence: low, ids: [token], sampling: greedy, most: 1, stops: new Int32Array(0) };
+    const resumed = it.engine.decode({ ...request, signal: undefined }); // waits before `waiting`
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    it.engine.release(high);
+    expect(await resumed).toHaveLength(1);
+    it.engine.release(low);
+    expect((await waiting).tokens).toHaveLength(1);
+  });
+
   test('a burst that has room is not refused, whatever `maxQueue` is', async () => {
     using it = engineOf(60, { maxQueue: 0 });
     const found = await Promise.all([1, 2, 3, 4].map((seed) => generate(it.engine, promptOf(9, seed), 3)));

@@ -12,6 +12,28 @@ class Failing extends ReadOnce<string, string> {
   }
 }
 
+test('a reader that leaves ends the piece that it waits for', async () => {
+  const ends: (() => void)[] = [];
+  const production: Production<string, string> = {
+    next: () => new Promise((resolve) => ends.push(() => resolve(undefined))),
+    cancel: () => ends.at(-1)!(),
+    close() {},
+    result: () => 'so far',
+  };
+  class Waiting extends ReadOnce<string, string> {
+    constructor() {
+      super(() => production, '', 'read once');
+    }
+  }
+  const waiting = new Waiting();
+  const reader = waiting[Symbol.asyncIterator]();
+  const piece = reader.next();
+  await later();
+  expect(await reader.return?.()).toEqual({ done: true, value: undefined });
+  expect((await piece).done).toBe(true);
+  expect(await waiting.result).toBe('so far');
+});
+
 /** Unhandled rejections are told after the turn in which the promise rejects. */
 const later = () => setTimeout(20);
 const fault = expect.objectContaining({ code: 'BAD_GRAMMAR' });

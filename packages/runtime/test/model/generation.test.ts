@@ -2,7 +2,7 @@ import { createBackend } from '@quern/backend-reference';
 import type { Backend } from '@quern/core';
 import fc from 'fast-check';
 import { Runner } from '../../src/engine/runner/runner.js';
-import { type GenerateOptions, loadModel, type Model } from '../../src/index.js';
+import { type GenerateOptions, type Generation, loadModel, type Model } from '../../src/index.js';
 import { writeTinyModel } from '../tiny-model.js';
 
 let path: string;
@@ -30,6 +30,24 @@ async function read(generation: AsyncIterable<{ text: string; tokens: readonly n
     tokens: pieces.flatMap(({ tokens }) => tokens),
     pieces,
   };
+}
+
+/** Reads tokens, and counts those that come before the engine has counted their chain. */
+function readSlowly(generation: Generation) {
+  const reader = generation[Symbol.asyncIterator]();
+  const before = model.stats().generatedTokens;
+  async function readTokens(most: number): Promise<number> {
+    let early = 0;
+    for (let seen = 0; seen < most; ) {
+      const { value, done } = await reader.next();
+      if (done) break;
+      seen += value!.tokens.length;
+      if (seen > model.stats().generatedTokens - before) early++;
+    }
+    await reader.next();
+    return early;
+  }
+  return { result: generation.result, read: readTokens };
 }
 
 describe('reading a generation', () => {
@@ -86,6 +104,29 @@ describe('reading a generation', () => {
     }
     expect(model.freeBlocks).toBe(model.stats().blocks);
     expect(await generation.result).toMatchObject({ reason: 'abort', text: first });
+  });
+
+  test('tokens are read while the chain that computes them runs', async () => {
+    const { result, read } = readSlowly(model.generate('the cat', { ...greedy, maxTokens: 30 }));
+    expect(await read(30)).toBeGreaterThan(2);
+    expect((await result).tokens).toHaveLength(30);
+  });
+
+  test('leaving the loop in the middle of a chain frees the cache and keeps the tokens that were read', async () => {
+    const want = await model.generate('the dog', { ...greedy, maxTokens: 30 }).result;
+    for (const count of [2, 3, 7]) {
+      const generation = model.generate('the dog', { ...greedy, maxTokens: 30 });
+      const tokens: number[] = [];
+      for await (const piece of generation) if (tokens.push(...piece.tokens) >= count) break;
+      expect(model.freeBlocks).toBe(model.stats().blocks);
+      expect(tokens).toEqual(want.tokens.slice(0, tokens.length));
+      expect((await generation.result).tokens).toEqual(tokens);
+      const next = await model.generate([...model.tokenize('the dog'), ...tokens], {
+        ...greedy,
+        maxTokens: 5,
+      }).result;
+      expect(next.tokens).toEqual(want.tokens.slice(tokens.length, tokens.length + 5));
+    }
   });
 
   test('leaving before the first piece computes nothing', async () => {

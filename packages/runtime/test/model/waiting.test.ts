@@ -182,6 +182,31 @@ describe('a call that waits', () => {
     expect(model.freeBlocks).toBe(1);
   });
 
+  test('ends when its reader leaves: a stream that is cancelled returns before its piece comes', async () => {
+    using model = await load();
+    using small = await load();
+    const reader = await begun(model);
+    const generation = model.generate('a dog', greedy);
+    const waiting = generation[Symbol.asyncIterator]();
+    const piece = waiting.next();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(await waiting.return?.()).toEqual({ done: true, value: undefined });
+    expect(await piece).toEqual({ done: true, value: undefined });
+    expect(await generation.result).toMatchObject({ reason: 'abort', tokens: [] });
+    await reader.return?.();
+    expect(model.freeBlocks).toBe(1);
+
+    const speculate = { kind: 'draft', model: small, adaptive: false } as const;
+    const holder = await begun(small);
+    const drafting = await begun(model, { ...greedy, maxTokens: 20, speculate });
+    const next = drafting.next();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    await drafting.return?.();
+    expect((await next).done).toBe(true);
+    await holder.return?.();
+    expect([model.freeBlocks, small.freeBlocks]).toEqual([1, 1]);
+  });
+
   test('ends when the model is disposed', async () => {
     const model = await load();
     await begun(model);

@@ -243,6 +243,16 @@ test('an abort ends a transcription within a step', async () => {
   await expect(transcription.result).rejects.toMatchObject({ code: 'ABORTED' });
 });
 
+test('a reader that leaves during a window ends it within a step; the result has the text so far', async () => {
+  const transcription = model.transcribe(tone, { ...brief, maxTokens: 400 });
+  const reader = transcription[Symbol.asyncIterator]();
+  const piece = reader.next();
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  await reader.return?.();
+  expect((await piece).done).toBe(true);
+  expect((await transcription.result).segments).toEqual([]);
+});
+
 test('an abort during a window ends it and frees its memory', async () => {
   const counting = countingBackend();
   using own = await loadSpeechModel(path, { backend: counting.backend });

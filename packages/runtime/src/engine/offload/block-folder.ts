@@ -16,7 +16,7 @@ export interface BlockFolderOptions {
 }
 
 /**
- * Blocks in a folder, one file each: a beginning that several texts share is stored once, and may be used in part.
+ * Blocks in a folder, one file each: a prefix that several texts share is stored once, and may be used in part.
  * Processes may share the folder: a file appears whole, by a rename. Power loss may damage a file; its checksum tells.
  */
 export class BlockFolder {
@@ -92,7 +92,7 @@ export class BlockFolder {
     }
   }
 
-  /** The end of a chain is older than its beginning, so that it is deleted first: a chain is used from its beginning on. */
+  /** The last blocks of a prefix are the oldest, so that they are deleted first: a prefix is used from its first block on. */
   private touch(path: string, index: number): Promise<void> {
     const time = (Date.now() - index) / 1000;
     return fs.utimes(path, time, time);

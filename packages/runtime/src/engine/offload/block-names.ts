@@ -13,7 +13,7 @@ export class BlockNames {
     this.first = hash(identity, noAdapters);
   }
 
-  /** Name of the block with these tokens after the block `before`, or at the beginning under `root`. */
+  /** Name of the block with these tokens after the block `before`, or the first one under `root`. */
   after(before: string | undefined, root: string, tokens: readonly number[]): string {
     const chain = before ?? (root === noAdapters ? this.first : hash(this.identity, root));
     return hash(chain, new Uint8Array(Int32Array.from(tokens).buffer));

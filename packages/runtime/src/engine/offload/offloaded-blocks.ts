@@ -75,6 +75,7 @@ export class OffloadedBlocks {
 
   /** Resolves when the folder has all of these blocks, or cannot be written. */
   async save(blocks: Iterable<PrefixBlock>): Promise<void> {
+    await this.writing; // while many bytes are pending, blocks are skipped
     for (const block of blocks) this.saveSoon(block);
     await this.saving;
     await this.writing;

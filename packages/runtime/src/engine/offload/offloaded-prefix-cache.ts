@@ -11,7 +11,7 @@ export interface OffloadOptions extends OffloadPlaces {
   readonly onNotice?: NoticeListener;
 }
 
-/** How work takes its turn among the steps of the device: see `Scheduler`. */
+/** How work takes its turn among the steps of the device: see `Loop`. */
 export interface DeviceTurns {
   beside<T>(work: () => Promise<T>): Promise<T>;
   wake(): void;
@@ -182,6 +182,7 @@ export class OffloadedPrefixCache extends PrefixCache {
   private async fill(place: number, values: Uint8Array): Promise<boolean> {
     try {
       await this.cache.writeBlocks([place], values);
+      if (this.offloaded.ended) this.cache.drop(place);
       return !this.offloaded.ended;
     } catch (error) {
       this.cache.drop(place);

@@ -1,8 +1,7 @@
-import { type BatchArrays, RepeatedStep, type StepRecipe } from '@quern/core';
+import { type BatchArrays, type ChainOptions, RepeatedStep, type StepRecipe } from '@quern/core';
 import type { AdapterStacks } from '@quern/models';
-import { RuntimeError } from '../../error.js';
-import { type Batch, outputsOf, rowsOf } from '../batch.js';
-import { batchRows } from '../batch-rows.js';
+import { modelDisposed } from '../../error.js';
+import { type Batch, batchRows, outputsOf, rowsOf, sizeOf } from '../batch.js';
 import { modeKey, type SamplingMode } from '../sampling/mode.js';
 import {
   type RowOutput,
@@ -11,7 +10,6 @@ import {
   samplingArrays,
   writeSampling,
 } from '../sampling/record.js';
-import { sizeOf } from '../step-times.js';
 import { type AdapterArrays, adapterArrays, adaptersPerRow, writeRowAdapters } from './adapter-arrays.js';
 import { type ForwardArrays, forwardParts, type LogitsOf, type RunnerOptions } from './forward-parts.js';
 import { AdaptedSteps, StepSet } from './step-set.js';
@@ -25,6 +23,8 @@ export interface Chain {
   readonly limits: Int32Array;
   /** End tokens. */
   readonly stops: Int32Array;
+  /** As `ChainOptions.onTokens`. */
+  readonly onTokens?: ChainOptions['onTokens'];
 }
 
 /** How a batch is computed. */
@@ -48,7 +48,7 @@ export type TakeOutputs<T> = (outputs: readonly RowOutput[]) => T;
 const sequenceSizes = [2, 4, 8, 16, 32, 64, 128, 256] as const;
 
 /** Where a step is captured, and the adapters it computes with: up to k per row. */
-interface StepPlace {
+interface StepHome {
   readonly captured: StepSet;
   readonly k: number;
   readonly stacks: AdapterStacks['stacks'] | undefined;
@@ -95,7 +95,7 @@ export class Runner {
   adapt(adapters: AdapterStacks | undefined): void {
     if (this.disposed && adapters) {
       adapters.dispose();
-      throw disposed();
+      throw modelDisposed();
     }
     const before = this.adapted;
     this.adapted = adapters && new AdaptedSteps(adapters, this.options.prefillChunk);
@@ -119,13 +119,14 @@ export class Runner {
     batch: Batch,
     take: TakeOutputs<T>,
     options: RunOptions,
-    { limits, stops }: Chain,
+    { limits, stops, onTokens }: Chain,
   ): Promise<T> {
     return this.decoding(batch, options, async (step) => {
       writeRows(step, batch, Math.max(...limits), this.blockSize);
       for (let s = 0; s < limits.length; s++) limits[s] = Math.max(1, limits[s]!); // one token, even at limit 0
       const { signal } = options;
-      const { tokens, counts } = await step.chain({ limits, stops, ...(signal && { signal }) });
+      const given = { ...(signal && { signal }), ...(onTokens && { onTokens }) };
+      const { tokens, counts } = await step.chain({ limits, stops, ...given });
       return take(batch.map((_, s) => ({ best: tokensOfRow(tokens, s, counts), logits: undefined })));
     });
   }
@@ -137,14 +138,14 @@ export class Runner {
   private prompt<T>(batch: Batch, take: TakeOutputs<T>, options: RunOptions): Promise<T> {
     const { mode, isShared } = options;
     const rows = rowsOf(batch);
-    return this.with(batch, (place) => {
+    return this.with(batch, (home) => {
       const key = {
-        key: `${modeKey(mode)} ${rows} ${place.k}`,
+        key: `${modeKey(mode)} ${rows} ${home.k}`,
         rows,
         capture: isShared ? 'second' : 'first',
       } as const;
-      const recipe = () => this.recipe(batch, mode, ofMode(mode), place);
-      return place.captured.prompts.use(key, recipe, (step) => this.fill(step, batch, take, options));
+      const recipe = () => this.recipe(batch, mode, ofMode(mode), home);
+      return home.captured.prompts.use(key, recipe, (step) => this.fill(step, batch, take, options));
     });
   }
 
@@ -161,10 +162,10 @@ export class Runner {
     const recurs = S !== undefined && rows <= batchRows(prefillChunk);
     if (!recurs || T - rows > cache.maxBlocks * cache.blockSize) return this.once(batch, take, options);
     const R = mode.kind === 'none' ? 0 : Math.max(S, sizeOf(outputsOf(batch)));
-    return this.with(batch, (place) => {
-      const key = { key: `${modeKey(mode)} ${S} ${T} ${R} ${place.k}`, rows: T, capture: 'second' } as const;
-      const recipe = () => this.recipeOf(mixedArrays(this.options, S, T, R), mode, 'outputs', place);
-      return place.captured.mixed.use(key, recipe, async (step) => {
+    return this.with(batch, (home) => {
+      const key = { key: `${modeKey(mode)} ${S} ${T} ${R} ${home.k}`, rows: T, capture: 'second' } as const;
+      const recipe = () => this.recipeOf(mixedArrays(this.options, S, T, R), mode, 'outputs', home);
+      return home.captured.mixed.use(key, recipe, async (step) => {
         writeMixed(step, batch, this.blockSize);
         await step.run(signal);
         return take(readRows(step, mode));
@@ -174,10 +175,10 @@ export class Runner {
 
   /** A batch of a shape that does not recur, or beside other steps of its sequences. Reaches the device in call order. */
   private once<T>(batch: Batch, take: TakeOutputs<T>, { mode, signal, all }: RunOptions): Promise<T> {
-    return this.with(batch, async (place) => {
-      const step = RepeatedStep.recorded(this.recipe(batch, mode, all ? 'all' : ofMode(mode), place));
+    return this.with(batch, async (home) => {
+      const step = RepeatedStep.recorded(this.recipe(batch, mode, all ? 'all' : ofMode(mode), home));
       if (mode.kind === 'drawn') writeSampling(step, batch, 1);
-      if (place.k > 0) writeRowAdapters(step, batch);
+      if (home.k > 0) writeRowAdapters(step, batch);
       await step.run(signal);
       return take(readRows(step, mode));
     });
@@ -200,11 +201,11 @@ export class Runner {
   }
 
   /** Steps with adapters are captured apart: other steps cost nothing more. */
-  private with<T>(batch: Batch, act: (place: StepPlace) => Promise<T>): Promise<T> {
+  private with<T>(batch: Batch, act: (home: StepHome) => Promise<T>): Promise<T> {
     const k = adaptersPerRow(batch);
     if (k === 0) return act({ captured: this.captured, k, stacks: undefined });
     const { adapted } = this; // a request holds its adapters
-    if (!adapted) throw disposed();
+    if (!adapted) throw modelDisposed();
     const { captured, adapters } = adapted;
     return adapted.use(() => act({ captured, k, stacks: adapters.stacks }));
   }
@@ -215,19 +216,14 @@ export class Runner {
     act: (step: RepeatedStep<ForwardArrays>, batch: Batch) => Promise<T>,
   ): Promise<T> {
     const rows = rowsOf(batch);
-    return this.with(batch, (place) => {
-      const key = `${modeKey(mode)} ${batch.length} ${rows} ${place.k}`;
-      const recipe = () => this.recipe(batch, mode, 'all', place);
-      return place.captured.decoding.use({ key, rows }, recipe, (step) => act(step, batch));
+    return this.with(batch, (home) => {
+      const key = `${modeKey(mode)} ${batch.length} ${rows} ${home.k}`;
+      const recipe = () => this.recipe(batch, mode, 'all', home);
+      return home.captured.decoding.use({ key, rows }, recipe, (step) => act(step, batch));
     });
   }
 
-  private recipe(
-    batch: Batch,
-    mode: SamplingMode,
-    of: LogitsOf,
-    place: StepPlace,
-  ): StepRecipe<ForwardArrays> {
+  private recipe(batch: Batch, mode: SamplingMode, of: LogitsOf, home: StepHome): StepRecipe<ForwardArrays> {
     const { cache } = this.options;
     const described = cache.describe(
       batch.map((rows) => ({ sequence: kvPlaces(rows, cache.blockSize), rows: rows.tokens.length })),
@@ -237,14 +233,14 @@ export class Runner {
       ids: Int32Array.from(batch.flatMap(({ tokens }) => tokens)),
       lastRows: rowsWithLogits(described, of, batch),
     };
-    return this.recipeOf(arrays, mode, of, place);
+    return this.recipeOf(arrays, mode, of, home);
   }
 
   private recipeOf(
     batch: Omit<ForwardArrays, 'hidden' | keyof SamplingArrays | keyof AdapterArrays>,
     mode: SamplingMode,
     of: LogitsOf,
-    { k, stacks }: StepPlace,
+    { k, stacks }: StepHome,
   ): StepRecipe<ForwardArrays> {
     const { model } = this.options;
     const [T, R] = [batch.ids.length, batch.lastRows.length];
@@ -273,8 +269,6 @@ function rowsWithLogits({ positions, lastRows }: BatchArrays, of: LogitsOf, batc
     ),
   );
 }
-
-const disposed = () => new RuntimeError('DISPOSED', 'the model has been disposed');
 
 /** The tokens of row `s` in a chain's [n, S]. */
 const tokensOfRow = (tokens: Int32Array, s: number, counts: Int32Array): Int32Array =>

@@ -1,6 +1,6 @@
 import { StepCache } from '@quern/core';
 import type { AdapterStacks } from '@quern/models';
-import { batchRows } from '../batch-rows.js';
+import { batchRows } from '../batch.js';
 import type { ForwardArrays } from './forward-parts.js';
 
 /** Most captured steps of decoding and drafts, and most rows of these steps together: of four of the largest, and of small ones. */

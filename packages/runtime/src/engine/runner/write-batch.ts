@@ -1,7 +1,7 @@
 import { type BatchArrays, type KvPlaces, type RepeatedStep, writeBatch } from '@quern/core';
 import type { Batch, SequenceRows } from '../batch.js';
+import { sizeOf } from '../batch.js';
 import { writeSampling } from '../sampling/record.js';
-import { sizeOf } from '../step-times.js';
 import { writeRowAdapters } from './adapter-arrays.js';
 import type { ForwardArrays, RunnerOptions } from './forward-parts.js';
 

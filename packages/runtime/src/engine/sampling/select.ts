@@ -12,15 +12,13 @@ export function argmax(logits: Float32Array): number {
     best = token;
     highest = logit;
   }
-  if (best < 0) throw noToken(logits);
+  if (best < 0) throw withoutToken(logits);
   return best;
 }
 
 /**
  * The `count` likeliest tokens, likeliest first; of equal logits the lowest id first. Tokens at -Infinity are left out.
  * One pass over the logits with a heap of `count` entries; the root is the least likely entry.
- *
- *
  * @throws SamplingError BAD_LOGITS
  */
 export function topTokens(logits: Float32Array, count: number): Int32Array {
@@ -34,7 +32,7 @@ export function topTokens(logits: Float32Array, count: number): Int32Array {
     else siftDown(logits, heap, size, token);
     if (size === heap.length) threshold = logits[heap[0]!]!;
   }
-  if (size === 0) throw noToken(logits);
+  if (size === 0) throw withoutToken(logits);
   return heap.subarray(0, size).sort((a, b) => logits[b]! - logits[a]! || a - b);
 }
 
@@ -72,7 +70,7 @@ function checkLogit(token: number, logit: number): void {
   throw new SamplingError('BAD_LOGITS', brokenNumber(`the logit of token ${token}`, logit));
 }
 
-function noToken(logits: Float32Array): SamplingError {
+function withoutToken(logits: Float32Array): SamplingError {
   const broken = logits.findIndex(Number.isNaN);
   return new SamplingError(
     'BAD_LOGITS',

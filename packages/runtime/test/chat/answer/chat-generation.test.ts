@@ -242,6 +242,25 @@ test('an abort while a tool runs ends the chat', async () => {
   expect(asked.length).toBe(1);
 });
 
+test('a reader that leaves while a tool runs does not wait for it', async () => {
+  let seen: AbortSignal | undefined;
+  const slow = tool('slow', (_, { signal }) => {
+    seen = signal;
+    return new Promise(() => {});
+  });
+  const { generation, asked } = chat([`Wait. ${call('slow', '{}')}`], { tools: [slow] });
+  const reader = generation[Symbol.asyncIterator]();
+  const rest = (async () => {
+    while (!(await reader.next()).done);
+  })();
+  while (!seen) await new Promise((resolve) => setImmediate(resolve));
+  await reader.return?.();
+  await rest;
+  const { reason, text } = await generation.result;
+  expect({ reason, text, aborted: seen.aborted }).toEqual({ reason: 'abort', text: 'Wait.', aborted: true });
+  expect(asked.length).toBe(1);
+});
+
 test('a reader that leaves closes the answer', async () => {
   const { generation, runs } = chat(['A long answer.'], {});
   for await (const _ of generation) break;

@@ -1,4 +1,4 @@
-import { inFlight } from '../../src/engine/in-flight.js';
+import { inFlight } from '../../src/evaluation/in-flight.js';
 
 /** Tasks that run until the test ends each. */
 function tasksOf(count: number) {

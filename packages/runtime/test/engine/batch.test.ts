@@ -1,5 +1,4 @@
-import { batchRows } from '../../src/engine/batch-rows.js';
-import { sizeOf } from '../../src/engine/step-times.js';
+import { batchRows, sizeOf } from '../../src/engine/batch.js';
 
 test.each([
   [64, 64],
