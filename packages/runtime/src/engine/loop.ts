@@ -15,8 +15,16 @@ export interface LoopOptions extends QueueOptions, SchedulerLimits {
   readonly runner: Pick<Runner, 'run' | 'canDraw' | 'canChain'>;
   /** Steps submitted at once. */
   readonly plansInFlight: number;
+  /** Milliseconds: chains of shorter steps hand over their tokens at their end. Default 0. */
+  readonly shortestHanded?: number;
   /** Milliseconds. */
   readonly now?: () => number;
+}
+
+/** Up to `count` steps. */
+interface ChainWish extends Pick<Chain, 'onTokens'> {
+  readonly count: number;
+  readonly signal: AbortSignal | undefined;
 }
 
 /** Longest chain, in milliseconds: JavaScript sleeps meanwhile, and readers wait for text. */
@@ -236,7 +244,10 @@ export class Loop {
     const rows = batch.map((each, i) => requests[i]!.withSampling(each));
     const signal = requests.length === 1 ? requests[0]!.wanted.signal : undefined; // others go on
     const count = this.chainLength(schedule, requests, mode);
-    if (count > 1) return this.chain(rows, requests, mode, count, signal);
+    if (count > 1) {
+      const isHanded = this.stepTime(schedule) >= (this.options.shortestHanded ?? 0);
+      return this.chain(rows, requests, mode, { count, signal, ...(isHanded && listenerOf(requests)) });
+    }
     const isShared = this.others > 0 || this.requests.size > 1;
     const inOrder = sequences.some(({ steps }) => steps > 1) || (isUnfinished && plansInFlight > 1); // captured steps overtake others
     await runner.run(rows, (outputs) => this.settle(rows, requests, outputs), {
@@ -264,12 +275,11 @@ export class Loop {
     batch: Batch,
     requests: readonly Request[],
     mode: SamplingMode,
-    count: number,
-    signal: AbortSignal | undefined,
+    { count, signal, onTokens }: ChainWish,
   ): Promise<number> {
     const limits = new Int32Array(this.shared, 0, batch.length).fill(count);
     const end = requests.length > 1 ? onAbortOfAny(requests, this.endChain) : undefined;
-    const chain: Chain = { limits, stops: endTokensOf(requests), ...listenerOf(requests) };
+    const chain: Chain = { limits, stops: endTokensOf(requests), onTokens };
     this.limits = limits;
     this.chained = requests;
     try {
@@ -301,14 +311,17 @@ export class Loop {
 
   /** Number of steps before JavaScript wakes up. The sequences have room for them. */
   private chainLength(schedule: Schedule, requests: readonly Request[], mode: SamplingMode): number {
-    const { batch, sequences, depth } = schedule;
+    const { batch, sequences } = schedule;
     const canChain = canFeed(mode) && this.options.runner.canChain;
     const isWhole = sizeOf(batch.length) === batch.length; // chains have no idle rows
     if (!canChain || !isOneRowEach(batch) || !isWhole || this.isDeviceWanted(schedule)) return 1;
-    const time = this.times.of(batch.length, depth) ?? Number.POSITIVE_INFINITY;
-    let count = Math.min(longestChain, Math.floor(wakeUpMilliseconds / time));
+    let count = Math.min(longestChain, Math.floor(wakeUpMilliseconds / this.stepTime(schedule)));
     for (const { wanted } of requests) count = Math.min(count, wanted.most);
     return this.growAll(sequences, count - 1) ? Math.max(1, count) : 1;
+  }
+
+  private stepTime({ batch, depth }: Schedule): number {
+    return this.times.of(batch.length, depth) ?? Number.POSITIVE_INFINITY;
   }
 
   /** Whether requests could use the device that are not in the step. Those that wait for blocks could not. */

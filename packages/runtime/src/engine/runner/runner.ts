@@ -24,7 +24,7 @@ export interface Chain {
   /** End tokens. */
   readonly stops: Int32Array;
   /** As `ChainOptions.onTokens`. */
-  readonly onTokens?: ChainOptions['onTokens'];
+  readonly onTokens?: ChainOptions['onTokens'] | undefined;
 }
 
 /** How a batch is computed. */
