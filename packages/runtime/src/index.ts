@@ -109,7 +109,6 @@ export { SamplingError, type SamplingErrorCode, type SamplingOptions } from './e
 export { Sampler } from './engine/sampling/sampler.js';
 export { RuntimeError, type RuntimeErrorCode } from './error.js';
 export { type Perplexity, type PerplexityOptions, perplexity } from './evaluation/perplexity.js';
-export { ChatGeneration } from './generation/chat-generation.js';
 export type { CallPiece, CallResult, ChatCall, ChatPiece, ChatResult } from './generation/chat-result.js';
 export type {
   ChatOptions,
@@ -118,7 +117,7 @@ export type {
   GenerationPiece,
   GenerationResult,
 } from './generation/generate-options.js';
-export { Generation } from './generation/generation.js';
+export { ChatGeneration, Generation } from './generation/generation.js';
 export type { CallOutcome } from './generation/run-tools.js';
 export { type ToolArguments, type ToolDefinition, tool } from './generation/tool.js';
 export type {

@@ -38,6 +38,10 @@ export abstract class ReadOnce<Piece, Result> implements AsyncIterable<Piece> {
   /** Runs requested steps one after the other. */
   private readonly turns = new RunQueue();
   private taken = false;
+  /** A piece is being computed. */
+  private isPending = false;
+  /** The reader wants no further piece. */
+  private left = false;
   private over = false;
 
   /**
@@ -73,7 +77,8 @@ export abstract class ReadOnce<Piece, Result> implements AsyncIterable<Piece> {
     const reader = {
       next: () => this.turns.run(() => this.advance()),
       return: () => {
-        this.production?.cancel?.();
+        this.left = true;
+        if (this.isPending) this.production?.cancel?.();
         return this.turns.run(() => this.leave());
       },
     };
@@ -87,9 +92,10 @@ export abstract class ReadOnce<Piece, Result> implements AsyncIterable<Piece> {
 
   private async advance(): Promise<IteratorResult<Piece, void>> {
     if (this.over) return { done: true, value: undefined };
+    this.isPending = true;
     try {
       this.production ??= await this.begin();
-      const value = await this.production.next();
+      const value = this.left ? undefined : await this.production.next();
       return value === undefined ? await this.leave() : { done: false, value };
     } catch (error) {
       this.over = true;
@@ -100,6 +106,8 @@ export abstract class ReadOnce<Piece, Result> implements AsyncIterable<Piece> {
         this.settlement.reject(error);
       }
       throw error;
+    } finally {
+      this.isPending = false;
     }
   }
 

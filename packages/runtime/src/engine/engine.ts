@@ -6,7 +6,7 @@ import { batchRows, type SequenceRows } from './batch.js';
 import { BlockManager } from './block-manager.js';
 import { Loop } from './loop.js';
 import type { DeviceTurns, OffloadOptions } from './offload/offloaded-prefix-cache.js';
-import type { TokensRequest } from './request.js';
+import { noStops, type TokensRequest } from './request.js';
 import { Runner, type RunnerOptions } from './runner/runner.js';
 import { plainMode } from './sampling/mode.js';
 import type { SampledToken, SamplingParams } from './sampling/params.js';
@@ -75,8 +75,6 @@ const logitsBytes = 64 << 20;
 
 /** Where the host computes, a wake-up of JavaScript takes 0.1 ms from each step: one in 80 of these. */
 const shortestHanded = 8;
-
-const noStops = new Int32Array(0);
 
 /**
  * One model and one cache: tokens of a sequence in, next tokens or logits out. After a rejection the sequence keeps the tokens that were computed.

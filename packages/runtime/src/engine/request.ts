@@ -36,6 +36,9 @@ export interface TokensRequest {
   readonly onToken?: ((token: SampledToken) => void) | undefined;
 }
 
+/** For requests of one token. */
+export const noStops = new Int32Array(0);
+
 /** A request under way: the promise of its tokens. */
 export class Request {
   readonly sequence: Sequence;
@@ -112,15 +115,16 @@ export class Request {
     const { sampling, onRows } = this.wanted;
     const { sequence } = this;
     sequence.computed = computed;
+    const drafts = sequence.outputs - 1;
     return this.orFail(() => {
       onRows?.(computed - this.before);
-      if (computed < sequence.tokens.length) {
-        if (this.isOver) this.fail(aborted()); // its next step may be under way
+      if (this.isOver) {
+        sequence.computed = Math.min(computed, sequence.tokens.length - Math.max(0, drafts)); // nobody checks them
+        this.fail(aborted()); // its next step may be under way
         return 0;
       }
-      if (this.isOver) throw aborted();
+      if (computed < sequence.tokens.length) return 0;
       const found = sampling ? this.choose(sampling, outputs) : [];
-      const drafts = sequence.outputs - 1;
       if (drafts > 0) sequence.truncate(sequence.tokens.length - drafts + found.length - 1);
       this.end(found);
       return found.length;
@@ -144,13 +148,13 @@ export class Request {
   settleChain(found: Int32Array, start: number): number {
     const { sequence, chained: tokens } = this;
     return this.orFail(() => {
-      if (this.isOver) throw aborted();
       const count = found.length > 1 && found.at(-1) === noToken ? found.length - 1 : found.length;
       for (const token of found.subarray(tokens.length, count)) this.addChained(token);
       for (let i = 0; i < count - 1; i++) sequence.tokens.push(tokens[i]!.token);
       sequence.kv.truncate(start + count);
       sequence.computed = start + count;
-      this.end(tokens);
+      if (this.isOver) this.fail(aborted());
+      else this.end(tokens);
       return count;
     });
   }

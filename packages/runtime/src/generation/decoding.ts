@@ -1,6 +1,6 @@
 import { pickOptions } from '@quern/core';
 import type { Engine } from '../engine/engine.js';
-import type { TokensRequest } from '../engine/request.js';
+import { noStops, type TokensRequest } from '../engine/request.js';
 import { acceptToken, type SampledToken, type SamplingParams, unbiased } from '../engine/sampling/params.js';
 import type { Sequence } from '../engine/sequence.js';
 import { DraftLength, longestDraft, rowCost } from '../speculation/draft-length.js';
@@ -125,8 +125,6 @@ export class Decoding {
     return found;
   }
 }
-
-const noStops = new Int32Array(0);
 
 /** Default number of draft tokens. */
 const usualDraft = 8;

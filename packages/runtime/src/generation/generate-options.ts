@@ -78,8 +78,6 @@ export interface ChatOptions
     ToolOptions,
     Omit<EncodeChatOptions, 'addGenerationPrompt' | 'tools'> {}
 
-/** Most alternatives of a token with log-probabilities. */
-
 /** What each option must be, and its default. */
 export const generateSchema = {
   maxTokens: {

@@ -1,5 +1,8 @@
+import type { ChatMessage } from '../chat/index.js';
 import { ReadOnce } from '../read-once.js';
-import type { GenerateOptions, GenerationPiece, GenerationResult } from './generate-options.js';
+import type { ChatPiece, ChatResult } from './chat-result.js';
+import { ChatRun, type ChatSource } from './chat-run.js';
+import type { ChatOptions, GenerateOptions, GenerationPiece, GenerationResult } from './generate-options.js';
 import type { GenerationSource } from './generation-source.js';
 import { Run } from './run.js';
 
@@ -14,10 +17,24 @@ export class Generation<Value = unknown, Text extends string = string> extends R
   GenerationResult<Value, Text>
 > {
   constructor(source: GenerationSource, options: GenerateOptions) {
+    super(() => Run.begin<Value, Text>(source, options), nothing, consumed);
+  }
+}
+
+/**
+ * The answer to a chat, parted into text, thoughts and calls of tools, and read as a `Generation` is. Tools with `run`
+ * are called between two pieces; the answer goes on with their results.
+ */
+export class ChatGeneration<Value = unknown, Text extends string = string> extends ReadOnce<
+  ChatPiece,
+  ChatResult<Value, Text>
+> {
+  /** @param source checks the options and the messages */
+  constructor(source: () => ChatSource<Value, Text>, messages: readonly ChatMessage[], options: ChatOptions) {
     super(
-      () => Run.begin<Value, Text>(source, options),
-      nothing,
-      'a generation can be read once: keep its pieces, or generate again',
+      () => ChatRun.begin(source(), messages, options),
+      { ...nothing, thinking: '', calls: [], messages: [] },
+      consumed,
     );
   }
 }
@@ -37,3 +54,5 @@ export const nothing: GenerationResult<never, never> = {
   prefillTokensPerSecond: 0,
   decodeTokensPerSecond: 0,
 };
+
+const consumed = 'a generation can be read once: keep its pieces, or generate again';

@@ -205,9 +205,11 @@ export class Run<Value = unknown, Text extends string = string> {
     const start = performance.now();
     const last = this.tokens[this.tokens.length - 1]!;
     const most = this.room - this.prompt.ids.length - this.tokens.length;
-    const found = await decoding.next(last, most, onToken);
-    this.decodeMs += performance.now() - start;
-    return found;
+    try {
+      return await decoding.next(last, most, onToken);
+    } finally {
+      this.decodeMs += performance.now() - start;
+    }
   }
 
   /** Most tokens in the sequence. */

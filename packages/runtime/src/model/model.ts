@@ -5,14 +5,13 @@ import { builtinTemplates, type ChatMessage, type ChatTemplate } from '../chat/i
 import { needMessages } from '../chat/need-messages.js';
 import type { Engine, EngineStats } from '../engine/engine.js';
 import { badArgument, badOption, RuntimeError } from '../error.js';
-import { ChatGeneration } from '../generation/chat-generation.js';
 import {
   type ChatOptions,
   checkChat,
   checkGenerate,
   type GenerateOptions,
 } from '../generation/generate-options.js';
-import { Generation } from '../generation/generation.js';
+import { ChatGeneration, Generation } from '../generation/generation.js';
 import type { GenerationSource, Prompt } from '../generation/generation-source.js';
 import { withDescribed } from '../generation/tool-options.js';
 import type { NoticeListener } from '../notice.js';

@@ -1,8 +1,7 @@
 import type { ChatMessage } from '../chat/index.js';
 import { RuntimeError } from '../error.js';
-import type { ChatGeneration } from '../generation/chat-generation.js';
 import type { ChatOptions, GenerateOptions } from '../generation/generate-options.js';
-import type { Generation } from '../generation/generation.js';
+import type { ChatGeneration, Generation } from '../generation/generation.js';
 import type { OutputSchema, OutputValue } from '../structured/options.js';
 
 /** The model's calls, with a check before they begin. */

@@ -1,4 +1,5 @@
 import type { Engine } from '../engine/engine.js';
+import { noStops } from '../engine/request.js';
 import { forDrafts, type SampledToken, type SamplingParams } from '../engine/sampling/params.js';
 import type { Sequence } from '../engine/sequence.js';
 import type { LengthChoice } from './draft-length.js';
@@ -15,8 +16,6 @@ export interface DraftModelParts {
   readonly maxDraft: number;
   readonly signal: AbortSignal | undefined;
 }
-
-const noStops = new Int32Array(0);
 
 /** Drafts with a smaller model. Its sequence keeps the common prefix with the history from draft to draft. */
 export class DraftModel implements Drafter {

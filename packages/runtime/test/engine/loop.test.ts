@@ -2,7 +2,7 @@ import { createBackend } from '@quern/backend-reference';
 import { type Backend, contiguousKvCache, KvCache } from '@quern/core';
 import { type Batch, longestChain } from '../../src/engine/batch.js';
 import { BlockManager } from '../../src/engine/block-manager.js';
-import { Loop } from '../../src/engine/loop.js';
+import { Loop, type LoopOptions } from '../../src/engine/loop.js';
 import type { TokensRequest } from '../../src/engine/request.js';
 import type { Chain, Runner } from '../../src/engine/runner/runner.js';
 import type { SamplingMode } from '../../src/engine/sampling/mode.js';
@@ -88,7 +88,12 @@ const shape = { layers: 1, kvHeads: 1, headDim: 8, dtype: 'f32', context: 64 } a
 const contiguousCache = () => contiguousKvCache(backend, { ...shape, sequences: 64 });
 
 /** A loop over a fake device. `milliseconds`: time of a step, by the loop's clock. */
-function scheduling(device: Device, milliseconds?: number, cache = contiguousCache()) {
+function scheduling(
+  device: Device,
+  milliseconds?: number,
+  cache = contiguousCache(),
+  options: Partial<LoopOptions> = {},
+) {
   const blockManager = new BlockManager(cache);
   let time = 0;
   const now = () => {
@@ -105,6 +110,7 @@ function scheduling(device: Device, milliseconds?: number, cache = contiguousCac
     maxQueue: 100,
     onNotice: undefined,
     ...(milliseconds !== undefined && { now }),
+    ...options,
   });
   const lease = () => {
     const made = blockManager.sequence({ reuse: false });
@@ -351,6 +357,23 @@ describe('prompts beside decoding', () => {
     expect(device.steps).toEqual([prompts.flat()]);
   });
 
+  test('an abort ends a prompt though its next step is always under way', async () => {
+    const device = fakeRunner();
+    const { ask, lease } = scheduling(device, undefined, contiguousCache(), {
+      plansInFlight: 2,
+      prefillChunk: 8,
+    });
+    const abort = new AbortController();
+    device.duringStep = (step) => step >= 2 && abort.abort();
+    const [held, other] = [lease(), lease()];
+    const prompt = ask(0, { sequence: held, ids: promptOf(60), signal: abort.signal });
+    const next = ask(0, { sequence: other, ids: promptOf(9, 200) });
+    await expect(prompt).rejects.toMatchObject({ code: 'ABORTED' });
+    expect(held.tokens.length).toBeLessThan(40);
+    expect([held.kv.length, held.steps]).toEqual([held.tokens.length, 0]);
+    expect(await next).toBe(208);
+  });
+
   test('an aborted prompt keeps its computed tokens; the others go on', async () => {
     const { device, ask, lease, held } = await decoding(10);
     const abort = new AbortController();
@@ -445,7 +468,7 @@ describe('chains', () => {
     ]);
     expect(one).toMatchObject({ reason: { code: 'ABORTED' } });
     expect(two).toEqual({ status: 'fulfilled', value: [101, 102] });
-    expect([aborted.tokens.length, other.tokens.length]).toEqual([0, 2]);
+    expect([aborted.tokens.length, aborted.kv.length, other.tokens.length]).toEqual([2, 2, 2]);
     expect(device.chains).toEqual([2]);
   });
 

@@ -34,6 +34,30 @@ test('a reader that leaves ends the piece that it waits for', async () => {
   expect(await waiting.result).toBe('so far');
 });
 
+test('a reader that leaves while the work begins computes no piece', async () => {
+  let begin = (_: Production<string, string>): void => {};
+  let pieces = 0;
+  const production: Production<string, string> = {
+    next: async () => `piece ${++pieces}`,
+    close() {},
+    result: () => 'nothing yet',
+  };
+  class Beginning extends ReadOnce<string, string> {
+    constructor() {
+      const begun = new Promise<Production<string, string>>((resolve) => {
+        begin = resolve;
+      });
+      super(() => begun, '', 'read once');
+    }
+  }
+  const reading = new Beginning();
+  const reader = reading[Symbol.asyncIterator]();
+  const [piece, end] = [reader.next(), reader.return?.()];
+  begin(production);
+  expect([(await piece).done, (await end)?.done, pieces]).toEqual([true, true, 0]);
+  expect(await reading.result).toBe('nothing yet');
+});
+
 /** Unhandled rejections are told after the turn in which the promise rejects. */
 const later = () => setTimeout(20);
 const fault = expect.objectContaining({ code: 'BAD_GRAMMAR' });

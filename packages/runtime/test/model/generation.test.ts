@@ -120,12 +120,15 @@ describe('reading a generation', () => {
       for await (const piece of generation) if (tokens.push(...piece.tokens) >= count) break;
       expect(model.freeBlocks).toBe(model.stats().blocks);
       expect(tokens).toEqual(want.tokens.slice(0, tokens.length));
-      expect((await generation.result).tokens).toEqual(tokens);
+      const result = await generation.result;
+      expect(result.tokens).toEqual(tokens);
+      expect(result.decodeMs).toBeGreaterThan(0);
       const next = await model.generate([...model.tokenize('the dog'), ...tokens], {
         ...greedy,
         maxTokens: 5,
       }).result;
       expect(next.tokens).toEqual(want.tokens.slice(tokens.length, tokens.length + 5));
+      expect(next.cachedTokens).toBeGreaterThanOrEqual(Math.floor((next.promptTokens - 1) / 16) * 16); // what was read is known
     }
   });
 

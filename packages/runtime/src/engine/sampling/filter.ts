@@ -1,4 +1,4 @@
-import { argmax, topTokens } from './select.js';
+import { argmax, byLikelihood, topTokens } from './select.js';
 
 /**
  * Tokens kept by top-k, then top-p: likeliest first where either one cuts, by id where neither does. `topK` 0 and
@@ -66,7 +66,7 @@ function fullNucleus(logits: Float32Array, topP: number): Int32Array {
   const likely = tokensFrom(logits, lowest);
   return nucleus(
     logits,
-    likely.sort((a, b) => logits[b]! - logits[a]! || a - b),
+    likely.sort((a, b) => byLikelihood(logits, a, b)),
     total,
     topP,
   );

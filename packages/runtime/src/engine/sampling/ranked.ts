@@ -1,5 +1,6 @@
 import { logMinP, withinTopP } from './filter.js';
 import type { ResolvedOptions } from './options.js';
+import { byLikelihood } from './select.js';
 
 /** The likeliest tokens in order. Every token not listed is less likely than the last one listed. */
 export interface Ranked {
@@ -26,7 +27,7 @@ export function rank(logits: Float32Array, best: Int32Array, originals: Readonly
   const moved = Int32Array.from(originals.keys()).filter(isPossible);
   const merged = merge(
     logits,
-    moved.sort((a, b) => order(logits, a, b)),
+    moved.sort((a, b) => byLikelihood(logits, a, b)),
     others,
   );
   return known(logits, complete ? merged : merged.subarray(0, countAbove(logits, merged, below)), complete);
@@ -59,8 +60,6 @@ export function rankedCandidates(
   return complete || count < tokens.length ? tokens.slice(0, count).sort() : undefined;
 }
 
-const order = (logits: Float32Array, a: number, b: number): number => logits[b]! - logits[a]! || a - b;
-
 /** Number of leading tokens with logit ≥ `threshold`. `tokens` is ordered. */
 function countFrom(logits: Float32Array, tokens: Int32Array, threshold: number): number {
   let count = 0;
@@ -81,7 +80,7 @@ function merge(logits: Float32Array, a: Int32Array, b: Int32Array): Int32Array {
   let i = 0;
   for (let at = 0; at < merged.length; at++) {
     const j = at - i;
-    const fromA = j === b.length || (i < a.length && order(logits, a[i]!, b[j]!) < 0);
+    const fromA = j === b.length || (i < a.length && byLikelihood(logits, a[i]!, b[j]!) < 0);
     merged[at] = fromA ? a[i++]! : b[j]!;
   }
   return merged;

@@ -33,8 +33,12 @@ export function topTokens(logits: Float32Array, count: number): Int32Array {
     if (size === heap.length) threshold = logits[heap[0]!]!;
   }
   if (size === 0) throw withoutToken(logits);
-  return heap.subarray(0, size).sort((a, b) => logits[b]! - logits[a]! || a - b);
+  return heap.subarray(0, size).sort((a, b) => byLikelihood(logits, a, b));
 }
+
+/** Likelier tokens first; of equal logits the lowest id. */
+export const byLikelihood = (logits: Float32Array, a: number, b: number): number =>
+  logits[b]! - logits[a]! || a - b;
 
 /** Heap order: a is less likely than b, or equally likely with a higher id. */
 const isWorse = (logits: Float32Array, a: number, b: number) =>

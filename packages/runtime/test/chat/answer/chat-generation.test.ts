@@ -2,14 +2,13 @@ import { z } from 'zod';
 import { z as three } from 'zod-3';
 import { type AnswerCall, AnswerParser } from '../../../src/chat/answer/index.js';
 import { type ChatMessage, ChatTemplate } from '../../../src/chat/index.js';
-import { ChatGeneration } from '../../../src/generation/chat-generation.js';
 import type { ChatPiece } from '../../../src/generation/chat-result.js';
 import type {
   EndReason,
   GenerationPiece,
   GenerationResult,
 } from '../../../src/generation/generate-options.js';
-import { nothing } from '../../../src/generation/generation.js';
+import { ChatGeneration, nothing } from '../../../src/generation/generation.js';
 import { tool as defineTool } from '../../../src/generation/tool.js';
 import {
   type ChatTool,
