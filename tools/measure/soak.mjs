@@ -19,7 +19,9 @@ const encoderPath = join(folder, 'encoder.gguf');
 await makeSyntheticEncoder(encoderPath, { shape: 'tiny', format: 'f32', ranks: true });
 const encoder = await loadEmbedder(encoderPath, { onNotice: () => {} });
 const models = { model, encoder };
-const server = await serve({ models, port: 0, bodyMs: 2000, speculate: { kind: 'lookup' } });
+/** Few: the store is full after minutes. The clients refer to the last 50. */
+const storedAnswers = 200;
+const server = await serve({ models, port: 0, bodyMs: 2000, storedAnswers, speculate: { kind: 'lookup' } });
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc'); // what is left has owners
