@@ -60,7 +60,7 @@ export function modeOf(requests: readonly SamplingRequest[], canDraw: boolean): 
   const logprobs = Math.max(...all.map((each) => each.logprobs ?? -1));
   const needsLogits = choosing.some(({ wanted }) => wanted.proposals || wanted.sampling!.distributions);
   const size = recentSizes.find((each) => each >= recent);
-  if (!canDraw || needsLogits || size === undefined) return plainMode('ranked');
+  if (!canDraw || needsLogits || size === undefined || logprobs > maxTopLogprobs) return plainMode('ranked');
   const biases = all.some(({ logitBias }) => logitBias.size > 0);
   const adjusts = biases || recent > 0;
   const masks = adjusts || all.some(({ constraint }) => constraint); // few combinations: few captured steps
