@@ -22,7 +22,7 @@ export class Generation<Value = unknown, Text extends string = string> extends R
 }
 
 /**
- * The answer to a chat, parted into text, thoughts and calls of tools, and read as a `Generation` is. Tools with `run`
+ * The answer to a chat, parsed into text, reasoning and tool calls, and read as a `Generation` is. Tools with `run`
  * are called between two pieces; the answer goes on with their results.
  */
 export class ChatGeneration<Value = unknown, Text extends string = string> extends ReadOnce<

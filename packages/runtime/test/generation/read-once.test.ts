@@ -42,7 +42,7 @@ test('a reader that leaves while the work begins computes no piece', async () =>
     close() {},
     result: () => 'nothing yet',
   };
-  class Beginning extends ReadOnce<string, string> {
+  class Starting extends ReadOnce<string, string> {
     constructor() {
       const begun = new Promise<Production<string, string>>((resolve) => {
         begin = resolve;
@@ -50,7 +50,7 @@ test('a reader that leaves while the work begins computes no piece', async () =>
       super(() => begun, '', 'read once');
     }
   }
-  const reading = new Beginning();
+  const reading = new Starting();
   const reader = reading[Symbol.asyncIterator]();
   const [piece, end] = [reader.next(), reader.return?.()];
   begin(production);
