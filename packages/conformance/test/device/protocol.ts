@@ -23,6 +23,8 @@ export type ChainPlaces = Omit<PlanChain, 'results' | 'counts'> & { readonly mos
 
 /** What the host asks of the device, in the order in which it is done. */
 export type Request =
+  /** First of all: nothing of the thread's earlier device remains. */
+  | { readonly kind: 'open'; readonly state: Int32Array; readonly pace: number }
   | {
       readonly kind: 'allocate';
       readonly id: number;

@@ -31,7 +31,11 @@ function kernel(op: AnyOp): Kernel {
 }
 
 /** How often each kernel has run. */
-export const runs: Record<string, number> = {};
+const runs: Record<string, number> = {};
+
+export function forgetRuns(): void {
+  for (const name of Object.keys(runs)) delete runs[name];
+}
 
 const region = (byteLength: number): HostBuffer => ({ id: -1, bytes: new ArrayBuffer(byteLength) });
 

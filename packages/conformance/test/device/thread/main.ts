@@ -1,17 +1,25 @@
-import { parentPort, workerData } from 'node:worker_threads';
+import { parentPort } from 'node:worker_threads';
 import { type DenseWeight, referenceDriver } from '@quern/backend-reference';
 import { QuernError } from '@quern/core';
 import type { Answer, Ran, Request, Told } from '../protocol.js';
 import { DeviceChain } from './device-chain.js';
 import { DeviceMemory } from './device-memory.js';
-import { DevicePlan } from './device-plan.js';
+import { DevicePlan, forgetRuns } from './device-plan.js';
 
-const { state, pace }: { readonly state: Int32Array; readonly pace: number } = workerData;
-const memory = new DeviceMemory();
+let state = new Int32Array(2);
+let pace = 0;
+let memory = new DeviceMemory();
 const captured = new Map<number, { readonly plan: DevicePlan; readonly chain: DeviceChain | undefined }>();
 const { loadWeight } = referenceDriver();
 
 const chainOf = (id: number): DeviceChain => captured.get(id)!.chain!;
+
+function open(request: Request & { readonly kind: 'open' }): void {
+  ({ state, pace } = request);
+  memory = new DeviceMemory();
+  captured.clear();
+  forgetRuns();
+}
 
 async function load({ id, source }: Request & { readonly kind: 'load' }): Promise<number> {
   const weight = (await loadWeight(source)) as DenseWeight;
@@ -45,6 +53,8 @@ function execute({ plan: message, inputs, control }: Request & { readonly kind: 
 
 function handle(ticket: number, request: Request): unknown {
   switch (request.kind) {
+    case 'open':
+      return open(request);
     case 'allocate':
       return memory.allocate(request.id, request.byteLength, request.spec);
     case 'free':
