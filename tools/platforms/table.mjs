@@ -81,7 +81,7 @@ ${table('quant', quantColumns, results)}
 ## @quern/backend-cuda
 
 \`node tools/platforms.mjs backend-cuda\` compiles the kernels with nvcc, once for all platforms; they are most of an addon ([sizes](cuda.md#how-it-is-built)).
-These addons were tried without the kernels, on machines without a GPU; the H200 ran one by g++ ([figures](cuda.md#figures)).
+These addons, with the kernels of six architectures, were loaded on machines without a GPU and said what is missing there; the H200 ran one by g++ ([figures](cuda.md#figures)).
 
 ${table('backend-cuda', cudaColumns, results)}
 
