@@ -1,4 +1,5 @@
 import type { Backend, RopeLayout, Weight } from '@quern/core';
+import type { MetadataInput } from '@quern/quant';
 import type { DecoderConfig } from './config/decoder-config.js';
 import type { GgufSource } from './config/gguf.js';
 import type { HuggingFaceSource } from './config/hugging-face.js';
@@ -24,6 +25,10 @@ export interface GgufForm {
    * pattern.
    */
   readonly windowPeriod?: number;
+  /** The norms are LayerNorms: their epsilon has another key. */
+  readonly layerNorm?: true;
+  /** Metadata of this architecture alone, without its prefix. */
+  metadata?(config: DecoderConfig): Readonly<Record<string, MetadataInput>>;
   /** What llama.cpp computes differently, regardless of the metadata: the end of a notice. */
   llamaCppDiffers?(config: DecoderConfig): string | undefined;
 }

@@ -45,6 +45,8 @@ const decoderForm = {
   ...ggufForm,
   rope: 'layout',
   windowPeriod: 'whole?',
+  layerNorm: 'true?',
+  metadata: 'function?',
   llamaCppDiffers: 'function?',
 } as const satisfies Fields;
 
@@ -54,6 +56,7 @@ const entryFields = {
   shape: 'function',
   ggufApart: 'name?',
   rows: 'function?',
+  ggufFused: 'object?',
   huggingFacePlus: 'number?',
   optional: 'true?',
   when: 'function?',

@@ -6,9 +6,15 @@ export {
   projectHeads,
   selfAttention,
 } from './blocks/attention.js';
-export { type FeedForwardWeights, gegluFeedForward, swigluFeedForward } from './blocks/feed-forward.js';
+export {
+  type FeedForwardWeights,
+  gegluFeedForward,
+  geluFeedForward,
+  swigluFeedForward,
+} from './blocks/feed-forward.js';
 export { type MixtureWeights, mixtureFeedForward, sparseFeedForward } from './blocks/mixture.js';
-export { rootMeanSquareNorm } from './blocks/norm.js';
+export { modelNorm, rootMeanSquareNorm } from './blocks/norm.js';
+export { type LayerBlocks, type LayerNorms, preNormLayer } from './blocks/pre-norm-layer.js';
 export { embedAndLogits, type VocabularyWeights } from './blocks/vocabulary.js';
 export {
   type DecoderConfig,

@@ -1,8 +1,8 @@
-import type { AttentionBatch, Backend, KvCache, Tensor } from '@quern/core';
+import type { Backend } from '@quern/core';
 import type { Architecture } from './architecture.js';
 import { selfAttention } from './blocks/attention.js';
 import { swigluFeedForward } from './blocks/feed-forward.js';
-import { rootMeanSquareNorm } from './blocks/norm.js';
+import { preNormLayer } from './blocks/pre-norm-layer.js';
 import { embedAndLogits } from './blocks/vocabulary.js';
 import type { DecoderConfig } from './config/decoder-config.js';
 import { decoderConfigFromGguf } from './config/gguf.js';
@@ -29,17 +29,6 @@ export function llamaDecoder(
   w: LoadedWeights<typeof llamaWeights>,
   config: DecoderConfig,
 ): Decoder {
-  const attention = selfAttention(b, config);
-  const feedForward = swigluFeedForward(b);
-  const norm = rootMeanSquareNorm(b, config);
-
-  return {
-    ...embedAndLogits(b, w, config),
-
-    layer(x: Tensor, i: number, batch: AttentionBatch, cache: KvCache): Tensor {
-      const layer = w.layers[i]!;
-      const h = b.add(x, attention(norm(x, layer.attnNorm), layer, i, batch, cache)); // [T, D]
-      return b.add(h, feedForward(norm(h, layer.ffnNorm), layer)); // [T, D]
-    },
-  };
+  const blocks = { attention: selfAttention(b, config), feedForward: swigluFeedForward(b) };
+  return { ...embedAndLogits(b, w, config), layer: preNormLayer(b, w, config, blocks) };
 }

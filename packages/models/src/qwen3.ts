@@ -3,6 +3,7 @@ import type { Architecture } from './architecture.js';
 import { type AttentionWeights, attendCache, projectHeads } from './blocks/attention.js';
 import { swigluFeedForward } from './blocks/feed-forward.js';
 import { rootMeanSquareNorm } from './blocks/norm.js';
+import { preNormLayer } from './blocks/pre-norm-layer.js';
 import { embedAndLogits } from './blocks/vocabulary.js';
 import type { DecoderConfig } from './config/decoder-config.js';
 import { decoderConfigFromGguf } from './config/gguf.js';
@@ -62,17 +63,6 @@ export function qwen3Attention(b: Backend, config: DecoderConfig) {
 }
 
 function qwen3Decoder(b: Backend, w: LoadedWeights<typeof qwen3Weights>, config: DecoderConfig): Decoder {
-  const attention = qwen3Attention(b, config);
-  const mlp = swigluFeedForward(b);
-  const norm = rootMeanSquareNorm(b, config);
-
-  return {
-    ...embedAndLogits(b, w, config),
-
-    layer(x: Tensor, i: number, batch: AttentionBatch, cache: KvCache): Tensor {
-      const { attnNorm, ffnNorm, ...own } = w.layers[i]!;
-      const attended = b.add(x, attention(norm(x, attnNorm), own, i, batch, cache)); // [T, D]
-      return b.add(attended, mlp(norm(attended, ffnNorm), own)); // [T, D]
-    },
-  };
+  const blocks = { attention: qwen3Attention(b, config), feedForward: swigluFeedForward(b) };
+  return { ...embedAndLogits(b, w, config), layer: preNormLayer(b, w, config, blocks) };
 }

@@ -7,16 +7,22 @@ import type { EncoderArchitecture } from './encoder/encoder.js';
 import { nomicBert } from './encoder/nomic-bert.js';
 import { roberta } from './encoder/roberta.js';
 import { ModelError } from './error.js';
+import { exaone4 } from './exaone4.js';
 import { gemma2 } from './gemma2.js';
 import { gemma3 } from './gemma3.js';
 import { llama } from './llama.js';
 import { mistral } from './mistral.js';
 import { mixtral } from './mixtral.js';
+import { phi2 } from './phi2.js';
 import { phi3 } from './phi3.js';
 import { qwen2 } from './qwen2.js';
 import { qwen3 } from './qwen3.js';
 import { qwen3Moe } from './qwen3-moe.js';
+import { qwen3Vl } from './qwen3-vl.js';
 import { type RegisteredArchitecture, registeredArchitectures } from './registered.js';
+import { seedOss } from './seed-oss.js';
+import { smolLm3 } from './smollm3.js';
+import { stableLm } from './stablelm.js';
 import type { Naming } from './weights/weight-file.js';
 import { speechNames } from './whisper/names.js';
 import { type ArchitectureKind, wrongKind } from './wrong-kind.js';
@@ -31,9 +37,15 @@ const ours: readonly RegisteredArchitecture[] = [
   qwen3,
   mixtral,
   qwen3Moe,
+  qwen3Vl,
   gemma2,
   gemma3,
   phi3,
+  phi2,
+  stableLm,
+  smolLm3,
+  seedOss,
+  exaone4,
   bert,
   roberta,
   nomicBert,

@@ -53,7 +53,7 @@ const configOf = (shape) => ({
   vocab_size: shape.vocabulary,
   max_position_embeddings: shape.context,
   rope_theta: shape.theta,
-  rms_norm_eps: shape.rmsEps,
+  rms_norm_eps: shape.normEps,
   tie_word_embeddings: false,
   quantization_config: { quant_method: 'gptq', bits, group_size: group, desc_act: false, sym: true },
 });

@@ -28,7 +28,7 @@ const tinyGptq = {
   vocabulary: 300,
   context: 256,
   theta: 1e4,
-  rmsEps: 1e-5,
+  normEps: 1e-5,
 };
 const gptqShape = small ? tinyGptq : modelShapes['llama-3.1-8b'];
 

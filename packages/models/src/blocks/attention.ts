@@ -38,7 +38,7 @@ export function projectHeads(b: Backend, { heads, kvHeads, headDim }: DecoderCon
 }
 
 /**
- * Rotates q and k, appends k and v to layer i of the cache, attends, projects the heads: → [T, D]. Computes in bf16 if
+ * Rotates q and k (but for layers of `unrotated`), appends k and v to layer i of the cache, attends, projects the heads: → [T, D]. Computes in bf16 if
  * the weights are below f32.
  */
 export function attendCache(b: Backend, config: DecoderConfig) {
@@ -55,9 +55,9 @@ export function attendCache(b: Backend, config: DecoderConfig) {
     const T = q.shape[0]!;
     const kv = cache.layer(i);
     const rope = layerRope(config, i, cache);
-    const rotatedQ = b.rope(q, batch.positions, rope);
-    const rotatedK = b.rope(k, batch.positions, rope);
-    b.kvAppend(kv, rotatedK, v, batch.slots);
+    const rotated = (x: Tensor) => (config.unrotated?.[i] ? x : b.rope(x, batch.positions, rope));
+    const rotatedQ = rotated(q);
+    b.kvAppend(kv, rotated(k), v, batch.slots);
     const y = b.attention(rotatedQ, kv, batch, { ...attnConfigs[i]!, bf16: w.q.format !== 'f32' }); // [T, H, d]
     return b.linear(b.view(y, [T, heads * headDim]), w.attnOutput, { bias: w.attnOutputBias }); // [T, D]
   };

@@ -1,4 +1,4 @@
-import type { Backend, Tensor, Weight } from '@quern/core';
+import type { Backend, GeluForm, Tensor, Weight } from '@quern/core';
 
 /** The weights of a gated feed-forward. */
 export interface FeedForwardWeights {
@@ -24,5 +24,13 @@ function gatedFeedForward(b: Backend, gated: (gate: Tensor, up: Tensor) => Tenso
     const gate = b.linear(x, w.gate, { bias: w.gateBias }); // [T, F]
     const up = b.linear(x, w.up, { bias: w.upBias }); // [T, F]
     return b.linear(gated(gate, up), w.down, { bias: w.downBias }); // [T, D]
+  };
+}
+
+/** down(gelu(up(x))): x [T, D] → [T, D] (Vaswani et al. 2017, eq. 2, with another activation). */
+export function geluFeedForward(b: Backend, form: GeluForm) {
+  return (x: Tensor, w: Omit<FeedForwardWeights, 'gate' | 'gateBias'>): Tensor => {
+    const inner = b.gelu(b.linear(x, w.up, { bias: w.upBias }), { form }); // [T, F]
+    return b.linear(inner, w.down, { bias: w.downBias }); // [T, D]
   };
 }

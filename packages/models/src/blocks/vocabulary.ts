@@ -1,7 +1,7 @@
 import type { Backend, Tensor, Weight } from '@quern/core';
 import type { DecoderConfig } from '../config/decoder-config.js';
 import type { Decoder } from '../decoder.js';
-import { rootMeanSquareNorm } from './norm.js';
+import { modelNorm } from './norm.js';
 
 /** The weights between token ids and the residual stream. */
 export interface VocabularyWeights {
@@ -9,19 +9,24 @@ export interface VocabularyWeights {
   readonly embedding: Weight;
   /** [D] */
   readonly outputNorm: Weight;
+  /** [D], of a LayerNorm. */
+  readonly outputNormBias?: Weight | undefined;
   /** [V, D]; absent: tied to the embedding (Press & Wolf 2017). */
   readonly output?: Weight | undefined;
+  /** [V] */
+  readonly outputBias?: Weight | undefined;
 }
 
-/** Both ends of Llama's decoder: the embedding, and the output norm with its projection. */
+/** Both ends of a decoder: the embedding, and the output norm with its projection. */
 export function embedAndLogits(
   b: Backend,
   w: VocabularyWeights,
   config: DecoderConfig,
 ): Pick<Decoder, 'embed' | 'logits'> {
-  const norm = rootMeanSquareNorm(b, config);
+  const norm = modelNorm(b, config);
   return {
     embed: (ids: Tensor) => b.embed(w.embedding, ids), // [T, D]
-    logits: (x: Tensor) => b.linear(norm(x, w.outputNorm), w.output ?? w.embedding), // [R, V]
+    logits: (x: Tensor) =>
+      b.linear(norm(x, w.outputNorm, w.outputNormBias), w.output ?? w.embedding, { bias: w.outputBias }), // [R, V]
   };
 }

@@ -42,7 +42,7 @@ function need(name: string, call: string, config: unknown, bounds: Bounds, epsil
  */
 export function readDecoderConfig(name: string, call: string, read: () => DecoderConfig): DecoderConfig {
   const config = callOf(name, call, read);
-  need(name, call, config, ofDecoders, 'rmsEps');
+  need(name, call, config, ofDecoders, 'normEps');
   const { layers, windows } = config;
   if (Array.isArray(windows) && windows.length === layers && windows.every((window) => window >= 0))
     return config;

@@ -16,13 +16,18 @@ export interface DecoderConfig {
   readonly feedForward: number;
   /** V, rows of the embedding. */
   readonly vocabulary: number;
-  readonly rmsEps: number;
+  /** ε of the norms. */
+  readonly normEps: number;
   /** RoPE of every layer, unless `windowRope` or `shortRope` applies. */
   readonly rope: RopeOptions;
   /** RoPE of layers with a window, if different (Gemma 3). */
   readonly windowRope?: RopeOptions;
   /** RoPE in caches of at most `context` tokens, if different (LongRoPE). */
   readonly shortRope?: { readonly context: number; readonly rope: RopeOptions };
+  /** Per layer: q and k are not rotated ('NoPE'); absent: every layer rotates (SmolLM3). */
+  readonly unrotated?: readonly boolean[];
+  /** Attention and feed-forward of a layer read the same normed x (Phi-2); absent: the feed-forward reads their sum. */
+  readonly parallel?: boolean;
   /** Factor on q·k; absent: 1/√d. */
   readonly attentionScale?: number;
   /** Scores become cap · tanh(score / cap); absent: off (Gemma 2). */

@@ -21,6 +21,8 @@ export interface GgufRules {
   readonly windowPeriod?: number;
   /** RoPE base of layers with a window. Used if the file has none. */
   readonly windowTheta?: number;
+  /** The norms are LayerNorms, whose epsilon has another key. */
+  readonly layerNorm?: true;
   /** Reads the mixture of experts. Absent: files with experts are refused. */
   readonly mixture?: (source: GgufSource, layers: number) => MixtureConfig;
 }
@@ -53,7 +55,7 @@ export function decoderConfigFromGguf(
     headDim,
     feedForward: settings.whole('feed_forward_length', limits.feedForward),
     vocabulary: readVocabulary(source),
-    rmsEps: settings.positive('attention.layer_norm_rms_epsilon'),
+    normEps: settings.positive(`attention.layer_norm_${rules.layerNorm ? '' : 'rms_'}epsilon`),
     ...readRopes(source, headDim, context, layout, rules),
     ...(settings.has('attention.scale') && { attentionScale: settings.positive('attention.scale') }),
     context,

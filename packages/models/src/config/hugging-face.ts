@@ -20,6 +20,8 @@ export interface HuggingFaceRules {
   readonly activations?: readonly string[];
   /** `partial_rotary_factor` applies: only the first part of a head rotates. Absent: the whole head. */
   readonly partialRotary?: true;
+  /** Key and default of the norms' epsilon; absent: rms_norm_eps, 1e-6. */
+  readonly epsilon?: readonly [key: string, otherwise: number];
   /** Reads the mixture of experts. */
   readonly mixture?: (settings: Settings, layers: number) => MixtureConfig;
 }
@@ -60,7 +62,7 @@ export function decoderConfigFromHuggingFace(
     headDim,
     feedForward: settings.whole('intermediate_size', limits.feedForward),
     vocabulary: settings.whole('vocab_size', limits.vocabulary),
-    rmsEps: settings.positive('rms_norm_eps', 1e-6),
+    normEps: settings.positive(...(rules.epsilon ?? (['rms_norm_eps', 1e-6] as const))),
     ...ropes,
     ...(windowed && {
       windowRope: readRopes(

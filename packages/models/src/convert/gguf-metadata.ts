@@ -24,7 +24,7 @@ export function ggufMetadata(form: GgufForm, config: DecoderConfig): Entries {
     'attention.head_count_kv': kvHeads,
     'attention.key_length': headDim,
     'attention.value_length': headDim,
-    'attention.layer_norm_rms_epsilon': float(config.rmsEps),
+    [`attention.layer_norm_${form.layerNorm ? '' : 'rms_'}epsilon`]: float(config.normEps),
     'rope.dimension_count': rope.rotaryDim ?? headDim,
     'rope.freq_base': float(rope.theta),
     vocab_size: config.vocabulary,
@@ -32,6 +32,7 @@ export function ggufMetadata(form: GgufForm, config: DecoderConfig): Entries {
     ...windowEntries(form, config),
     ...windowRopeEntries(config),
     ...scoreEntries(config),
+    ...form.metadata?.(config),
     ...(config.shortRope ? longRopeEntries(config) : scalingEntries(rope)),
   };
   return Object.fromEntries(Object.entries(entries).map(([key, value]) => [`${form.name}.${key}`, value]));

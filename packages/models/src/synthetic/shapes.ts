@@ -11,7 +11,7 @@ export interface ModelShape {
   readonly vocabulary: number;
   readonly tied: boolean;
   readonly theta: number;
-  readonly rmsEps: number;
+  readonly normEps: number;
   readonly context: number;
   /** Elements of a head that rotate; absent: all. */
   readonly rotaryDim?: number;
@@ -29,7 +29,7 @@ const qwen3 = {
   kvHeads: 8,
   vocabulary: 151936,
   theta: 1e6,
-  rmsEps: 1e-6,
+  normEps: 1e-6,
   context: 40960,
   tied: true,
 } as const;
@@ -38,7 +38,7 @@ const llama3 = {
   kvHeads: 8,
   vocabulary: 128256,
   theta: 5e5,
-  rmsEps: 1e-5,
+  normEps: 1e-5,
   context: 131072,
   tied: true,
 } as const;
@@ -91,7 +91,7 @@ export const modelShapes = {
     vocabulary: 262144,
     tied: true,
     theta: 1e6,
-    rmsEps: 1e-6,
+    normEps: 1e-6,
     context: 32768,
     windows: { size: 512, period: 6, theta: 1e4 },
   },
@@ -106,7 +106,7 @@ export const modelShapes = {
     vocabulary: 200064,
     tied: true,
     theta: 1e4,
-    rmsEps: 1e-5,
+    normEps: 1e-5,
     context: 131072,
     rotaryDim: 96,
     trained: 4096,

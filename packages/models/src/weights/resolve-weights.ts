@@ -58,6 +58,9 @@ function findTensor<Config>(
   const name = nameIn(file, entry, layer);
   const shape = shapeOf(entry, config, name);
   if (name.includes('{e}')) return findStack(name, shape, file);
+  const fused = entry.ggufFused?.name.replace('{i}', String(layer));
+  if (file.naming === 'gguf' && fused && !file.tensors.has(name) && file.tensors.has(fused))
+    return needRows(fused, shape, entry.ggufFused!.rows(config), file);
   if (!file.tensors.has(name) && entry.optional) return undefined;
   return shifted(needRows(name, shape, entry.rows?.(config), file), entry, file);
 }

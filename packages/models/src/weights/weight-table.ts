@@ -13,6 +13,11 @@ export interface WeightEntry<Config = DecoderConfig> extends Readonly<Record<Nam
   readonly ggufApart?: string;
   /** For fused tensors [of, K]: the parameter has rows `from`, `from + 1`, …; their number is `shape[0]`. */
   rows?(config: Config): { readonly from: number; readonly of: number };
+  /** A tensor of some GGUF files that holds it beside others, read where `gguf` is absent; and its rows there. */
+  readonly ggufFused?: {
+    readonly name: string;
+    rows(config: Config): { readonly from: number; readonly of: number };
+  };
   /** Added to every value of Hugging Face files; GGUF files hold the sum (norms multiply by 1 + w). */
   readonly huggingFacePlus?: number;
   /** The file may lack it. */

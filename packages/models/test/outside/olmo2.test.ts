@@ -166,7 +166,10 @@ test('the page’s settings reader: defaults and refusals as described', () => {
     ),
     weights: { naming: 'huggingFace', paths: [], tensors: new Map() },
   });
-  expect(read(source({ max_position_embeddings: undefined }))).toMatchObject({ rmsEps: 1e-5, context: 4096 });
-  expect(read(source({ layer_norm_eps: 1e-3 }))).toMatchObject({ rmsEps: 1e-3, context: 32 });
+  expect(read(source({ max_position_embeddings: undefined }))).toMatchObject({
+    normEps: 1e-5,
+    context: 4096,
+  });
+  expect(read(source({ layer_norm_eps: 1e-3 }))).toMatchObject({ normEps: 1e-3, context: 32 });
   expect(() => read(source({ clip_qkv: 8 }))).toThrow('clip_qkv is 8: values are not clipped');
 });

@@ -12,7 +12,7 @@ const model: PlannedModel = {
     headDim: 64,
     feedForward: 8192,
     vocabulary: 128256,
-    rmsEps: 1e-5,
+    normEps: 1e-5,
     rope: { theta: 500000, layout: 'interleaved' },
     context: 131072,
     windows: [],

@@ -17,7 +17,7 @@ const model: PlannedModel = {
     headDim: 128,
     feedForward: 4096,
     vocabulary: 32_000,
-    rmsEps: 1e-5,
+    normEps: 1e-5,
     rope: { theta: 10_000, layout: 'interleaved' },
     context: 8192,
     windows: [],

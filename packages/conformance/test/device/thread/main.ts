@@ -6,7 +6,7 @@ import { DeviceChain } from './device-chain.js';
 import { DeviceMemory } from './device-memory.js';
 import { DevicePlan, forgetRuns } from './device-plan.js';
 
-let state = new Int32Array(2);
+let state: Int32Array = new Int32Array(2);
 let pace = 0;
 let memory = new DeviceMemory();
 const captured = new Map<number, { readonly plan: DevicePlan; readonly chain: DeviceChain | undefined }>();

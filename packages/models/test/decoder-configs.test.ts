@@ -1,0 +1,98 @@
+// Settings of single architectures, and those that are refused.
+import { ownValue } from '../src/config/settings.js';
+import { exaone4 } from '../src/exaone4.js';
+import { type Architecture, type DecoderConfig, ModelError, Settings } from '../src/index.js';
+import { phi2 } from '../src/phi2.js';
+import { qwen3Vl } from '../src/qwen3-vl.js';
+import { seedOss } from '../src/seed-oss.js';
+import { smolLm3 } from '../src/smollm3.js';
+import { stableLm } from '../src/stablelm.js';
+
+const small = {
+  ...{ hidden_size: 32, intermediate_size: 64, num_hidden_layers: 4, num_attention_heads: 4, vocab_size: 16 },
+  max_position_embeddings: 64,
+};
+const weights = { naming: 'huggingFace', paths: ['m.safetensors'], tensors: new Map() } as const;
+
+const read = (architecture: Architecture, json: object): DecoderConfig =>
+  architecture.configFromHuggingFace({
+    settings: new Settings('config.json', ownValue({ ...small, ...json })),
+    weights,
+  });
+
+function refusal(architecture: Architecture, json: object): string {
+  try {
+    read(architecture, json);
+  } catch (error) {
+    if (error instanceof ModelError) return `${error.code}: ${error.message}`;
+    throw error;
+  }
+  return 'accepted';
+}
+
+test('SmolLM3: layers that do not rotate, from the list or from the interval', () => {
+  expect(read(smolLm3, {}).unrotated).toEqual([false, false, false, true]);
+  expect(read(smolLm3, { no_rope_layer_interval: 2 }).unrotated).toEqual([false, true, false, true]);
+  expect(read(smolLm3, { no_rope_layers: [0, 1, 1, 1] }).unrotated).toEqual([true, false, false, false]);
+});
+
+test('EXAONE 4: full attention does not rotate where other layers have windows', () => {
+  const hybrid = read(exaone4, { sliding_window: 16 });
+  expect(hybrid.windows).toEqual([16, 16, 16, 0]);
+  expect(hybrid.unrotated).toEqual([false, false, false, true]);
+  const typed = ['full_attention', 'sliding_attention', 'full_attention', 'sliding_attention'];
+  expect(read(exaone4, { sliding_window: 16, layer_types: typed }).windows).toEqual([0, 16, 0, 16]);
+  expect(read(exaone4, { sliding_window: 16, sliding_window_pattern: 'LG' }).windows).toEqual([16, 0, 16, 0]);
+  const plain = read(exaone4, { sliding_window: null });
+  expect([plain.windows, plain.unrotated]).toEqual([[0, 0, 0, 0], undefined]);
+});
+
+test('StableLM: blocks side by side, or one after the other', () => {
+  expect(read(stableLm, {})).toMatchObject({ parallel: false, normEps: 1e-5, rope: { rotaryDim: 2 } });
+  expect(read(stableLm, { use_parallel_residual: true }).parallel).toBe(true);
+});
+
+test('Seed-OSS: heads of 128 unless the file says otherwise', () => {
+  expect(read(seedOss, {}).headDim).toBe(128);
+  expect(read(seedOss, { head_dim: 24 }).headDim).toBe(24);
+});
+
+test('Qwen3-VL: the settings of the text part; tied as the whole model says', () => {
+  const text_config = { ...small, num_hidden_layers: 2, tie_word_embeddings: false };
+  expect(read(qwen3Vl, { text_config, tie_word_embeddings: true })).toMatchObject({ layers: 2, tied: true });
+  expect(read(qwen3Vl, { text_config })).toMatchObject({ layers: 2, tied: false });
+});
+
+test.each<[string, Architecture, object, RegExp]>([
+  [
+    'a list of another length',
+    smolLm3,
+    { no_rope_layers: [1, 1] },
+    /^BAD_CONFIG: .*no_rope_layers.*4 layers/,
+  ],
+  ['a flag that is neither', smolLm3, { no_rope_layers: [1, 1, 2, 1] }, /^BAD_CONFIG: .*no_rope_layers/],
+  ['a period of 0', smolLm3, { no_rope_layer_interval: 0 }, /^BAD_CONFIG: .*no_rope_layer_interval/],
+  [
+    'letters of no kind of layer',
+    exaone4,
+    { sliding_window: 16, sliding_window_pattern: 'LLX' },
+    /^BAD_CONFIG: .*sliding_window_pattern/,
+  ],
+  ['a window of 0', exaone4, { sliding_window: 0 }, /^BAD_CONFIG: .*sliding_window/],
+  [
+    'LayerNorms of heads',
+    stableLm,
+    { qk_layernorm: true },
+    /^UNSUPPORTED_CONFIG: .*qk_layernorm.*StableLM 2 12B/,
+  ],
+  ['LayerNorms of heads', phi2, { qk_layernorm: true }, /^UNSUPPORTED_CONFIG: .*qk_layernorm/],
+  [
+    'an activation of another model',
+    phi2,
+    { hidden_act: 'relu' },
+    /^UNSUPPORTED_CONFIG: .*hidden_act.*gelu_new/,
+  ],
+  ['an epsilon of 0', phi2, { layer_norm_eps: 0 }, /^BAD_CONFIG: .*layer_norm_eps/],
+])('%s is refused: %#', (_name, architecture, json, message) => {
+  expect(refusal(architecture, json)).toMatch(message);
+});

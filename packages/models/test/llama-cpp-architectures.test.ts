@@ -1,0 +1,177 @@
+// Every architecture against llama.cpp's logits in f32: tiny random files, one folder each (../shared/data/llamacpp-arch); then
+// the same weights as a Hugging Face folder, and that folder converted to GGUF again.
+import { closeSync, existsSync, openSync, readFileSync, readSync } from 'node:fs';
+import { createBackend } from '@quern/backend-reference';
+import { f16ToF32 } from '@quern/core';
+import { loadLanguageModel, openModelFile } from '../src/index.js';
+import type { FileTensor } from '../src/weights/file-tensor.js';
+import { resolveWeights } from '../src/weights/resolve-weights.js';
+import { convertFolder, type Parameters, writeFolder } from './random-folder.js';
+import { distance, sequenceLogits } from './run-model.js';
+import { readJson, shared } from './shared-data.js';
+
+interface Case {
+  /** Largest relative error; more than 1e-4 where rounding in f32 alone changes a fifth of it. */
+  readonly tolerance?: number;
+  /** config.json of the same model. */
+  readonly config?: object;
+}
+
+const small = { hidden_size: 64, num_attention_heads: 4, num_key_value_heads: 2, vocab_size: 264 };
+const qwen3Vl = {
+  ...{
+    ...small,
+    intermediate_size: 96,
+    num_hidden_layers: 4,
+    head_dim: 16,
+    rms_norm_eps: 1e-6,
+    rope_theta: 5e6,
+  },
+  rope_scaling: { rope_type: 'default', mrope_section: [4, 2, 2], mrope_interleaved: true },
+};
+const exaone4 = {
+  ...{ architectures: ['Exaone4ForCausalLM'], num_hidden_layers: 4, head_dim: 16, intermediate_size: 96 },
+  ...{ rms_norm_eps: 1e-5, rope_theta: 1e6, tie_word_embeddings: true },
+};
+
+const folders: Readonly<Record<string, Case>> = {
+  gemma3: {},
+  qwen3vl: {
+    config: {
+      architectures: ['Qwen3VLForConditionalGeneration'],
+      tie_word_embeddings: true,
+      text_config: qwen3Vl,
+    },
+  },
+  seed_oss: {
+    config: {
+      ...{ ...small, architectures: ['SeedOssForCausalLM'], num_hidden_layers: 3, head_dim: 24 },
+      ...{ intermediate_size: 96, attention_bias: true, attention_out_bias: false, rms_norm_eps: 1e-6 },
+      ...{ rope_theta: 1e7, tie_word_embeddings: false },
+    },
+  },
+  smollm3: {
+    config: {
+      ...{ ...small, architectures: ['SmolLM3ForCausalLM'], num_hidden_layers: 5, intermediate_size: 72 },
+      ...{ rms_norm_eps: 1e-6, rope_theta: 5e6, tie_word_embeddings: true },
+      no_rope_layers: [1, 1, 1, 0, 1],
+    },
+  },
+  exaone4: {}, // its frequencies' divisors are no setting of config.json
+  'exaone4-swa': {
+    tolerance: 3e-4,
+    config: {
+      ...{ ...exaone4, vocab_size: 264, hidden_size: 32, num_attention_heads: 2, num_key_value_heads: 1 },
+      ...{ num_hidden_layers: 64, intermediate_size: 8, sliding_window: 16, sliding_window_pattern: 'LLLG' },
+    },
+  },
+  stablelm: {
+    config: {
+      ...{ ...small, num_key_value_heads: 4, architectures: ['StableLmForCausalLM'], num_hidden_layers: 3 },
+      ...{ intermediate_size: 96, layer_norm_eps: 1e-5, use_qkv_bias: true, partial_rotary_factor: 0.25 },
+      tie_word_embeddings: false,
+    },
+  },
+  phi2: {
+    config: {
+      ...{ ...small, num_key_value_heads: null, architectures: ['PhiForCausalLM'], num_hidden_layers: 3 },
+      ...{ intermediate_size: 192, layer_norm_eps: 1e-5, hidden_act: 'gelu_new' },
+      ...{ partial_rotary_factor: 0.5, tie_word_embeddings: false },
+    },
+  },
+};
+
+const at = (folder: string, ...file: string[]) => shared('llamacpp-arch', folder, ...file);
+
+/** llama.cpp's logits of sequence `s`: [tokens][vocabulary]. */
+function expected(folder: string, s: number, tokens: number): number[][] {
+  const { buffer, byteOffset, byteLength } = readFileSync(at(folder, `logits-${s}.f32`));
+  const values = Array.from(new Float32Array(buffer.slice(byteOffset, byteOffset + byteLength)));
+  const vocabulary = values.length / tokens;
+  return Array.from({ length: tokens }, (_, t) => values.slice(t * vocabulary, (t + 1) * vocabulary));
+}
+
+const largest = (logits: readonly (readonly number[])[]) => Math.max(...logits.flat().map(Math.abs));
+
+/** The largest relative error over both sequences; the first in chunks of `first` tokens, the second of `second`. */
+async function error(path: string, folder: string, first: number, second: number): Promise<number> {
+  using backend = await createBackend();
+  using model = await loadLanguageModel(await openModelFile(path), backend);
+  const sequences: number[][] = readJson('llamacpp-arch', folder, 'ids.json');
+  const errors = [];
+  for (const [s, ids] of sequences.entries()) {
+    const wanted = expected(folder, s, ids.length);
+    const logits = await sequenceLogits(model, ids, Math.min(ids.length, s === 0 ? first : second));
+    errors.push(distance(logits, wanted) / largest(wanted));
+  }
+  return Math.max(...errors);
+}
+
+function valuesOf({ bytes: { path, offset, byteLength }, format }: FileTensor): Float32Array<ArrayBuffer> {
+  const bytes = new Uint8Array(byteLength);
+  const file = openSync(path, 'r');
+  readSync(file, bytes, 0, byteLength, offset);
+  closeSync(file);
+  if (format === 'f32') return new Float32Array(bytes.buffer);
+  if (format !== 'f16') throw new Error(`${path}: a tensor is ${format}`);
+  return Float32Array.from(new Uint16Array(bytes.buffer), f16ToF32);
+}
+
+/** Rows of each head from neighbours (0, 1), (2, 3) … that rotate together to halves (0, d/2) …. */
+function inHalves(values: Float32Array, rows: number, headDim: number): Float32Array<ArrayBuffer> {
+  const width = values.length / rows;
+  const result = new Float32Array(values.length);
+  for (let row = 0; row < rows; row++) {
+    const [head, i] = [Math.floor(row / headDim), row % headDim];
+    const from = head * headDim + (i < headDim / 2 ? 2 * i : 2 * (i - headDim / 2) + 1);
+    result.set(values.subarray(from * width, (from + 1) * width), row * width);
+  }
+  return result;
+}
+
+/** The weights of a folder's GGUF file under Hugging Face's names and in its order. */
+async function asHuggingFace(folder: string): Promise<Parameters> {
+  const { architecture, config, weights } = await openModelFile(at(folder, 'model.gguf'));
+  const { model, layer: ofLayer } = architecture.weights;
+  const inText = (name: string) =>
+    folder === 'qwen3vl' ? name.replace(/^model\./, 'model.language_model.') : name;
+  return new Map(
+    resolveWeights(architecture.weights, config, weights).map(({ field, layer, tensor }) => {
+      const entry = (layer === undefined ? model : ofLayer)[field]!;
+      const values = valuesOf(tensor as FileTensor);
+      const isTurned = architecture.gguf!.rope === 'interleaved' && (field === 'q' || field === 'k');
+      return [
+        inText(entry.huggingFace.replace('{i}', String(layer))),
+        {
+          shape: tensor.shape,
+          values: isTurned ? inHalves(values, tensor.shape[0]!, config.headDim) : values,
+        },
+      ];
+    }),
+  );
+}
+
+describe.each(Object.entries(folders))('%s', (folder, { tolerance = 1e-4, config }) => {
+  if (!existsSync(at(folder))) {
+    test.skip(`../shared/data/llamacpp-arch/${folder} is absent`, () => {});
+    return;
+  }
+  const whole = Number.POSITIVE_INFINITY;
+
+  test('llama.cpp’s logits: a prompt in one step, in chunks of 7, and token by token', async () => {
+    const path = at(folder, 'model.gguf');
+    expect(await error(path, folder, whole, whole)).toBeLessThan(tolerance);
+    expect(await error(path, folder, 1, 7)).toBeLessThan(tolerance);
+  }, 60_000);
+
+  if (config)
+    test('the same as a Hugging Face folder, and converted from it', async () => {
+      const path = writeFolder(
+        `arch-${folder}`,
+        { max_position_embeddings: 512, ...config },
+        await asHuggingFace(folder),
+      );
+      expect(await error(path, folder, whole, whole)).toBeLessThan(tolerance);
+      expect(await error(await convertFolder(path), folder, whole, whole)).toBeLessThan(tolerance);
+    }, 60_000);
+});
