@@ -10,6 +10,7 @@ import { ModelError } from './error.js';
 import { exaone4 } from './exaone4.js';
 import { gemma2 } from './gemma2.js';
 import { gemma3 } from './gemma3.js';
+import { granite } from './granite.js';
 import { llama } from './llama.js';
 import { mistral } from './mistral.js';
 import { mixtral } from './mixtral.js';
@@ -46,6 +47,7 @@ const ours: readonly RegisteredArchitecture[] = [
   smolLm3,
   seedOss,
   exaone4,
+  granite,
   bert,
   roberta,
   nomicBert,

@@ -56,27 +56,27 @@ const registerAny: (value: never, options?: { readonly package?: string }) => vo
 
 describe('names', () => {
   test('a third party registers an architecture, which files then name', async () => {
-    const path = await write('granite');
+    const path = await write('rhyolite');
     await expect(openModelFile(path)).rejects.toEqual(
       refusal(
         'UNKNOWN_ARCHITECTURE',
-        /granite\.gguf: the architecture 'granite' is not known; known in GGUF files: llama, qwen2, .*nomic-bert\. A package can add one \("quern": \{"architectures".*registerArchitecture.*docs\/writing-a-model\.md$/,
+        /rhyolite\.gguf: the architecture 'rhyolite' is not known; known in GGUF files: llama, qwen2, .*nomic-bert\. A package can add one \("quern": \{"architectures".*registerArchitecture.*docs\/writing-a-model\.md$/,
       ),
     );
-    expect(hasArchitecture('gguf', 'granite')).toBe(false);
-    registerArchitecture(named('granite'), { package: 'quern-granite' });
-    expect(hasArchitecture('gguf', 'granite')).toBe(true);
-    expect(hasArchitecture('huggingFace', 'granite')).toBe(false);
+    expect(hasArchitecture('gguf', 'rhyolite')).toBe(false);
+    registerArchitecture(named('rhyolite'), { package: 'quern-rhyolite' });
+    expect(hasArchitecture('gguf', 'rhyolite')).toBe(true);
+    expect(hasArchitecture('huggingFace', 'rhyolite')).toBe(false);
     expect(knownArchitectures().at(-1)).toEqual({
-      name: 'granite',
+      name: 'rhyolite',
       kind: 'language',
-      names: { gguf: ['granite'], huggingFace: [] },
+      names: { gguf: ['rhyolite'], huggingFace: [] },
       own: false,
-      package: 'quern-granite',
+      package: 'quern-rhyolite',
     });
     using backend = await createBackend();
     using model = await loadLanguageModel(await openModelFile(path), backend);
-    expect(model.architecture).toBe('granite');
+    expect(model.architecture).toBe('rhyolite');
   });
 
   test('Quern’s own are listed once, and known in both kinds of file', () => {
@@ -97,6 +97,7 @@ describe('names', () => {
       'smollm3',
       'seed_oss',
       'exaone4',
+      'granite',
       'bert',
       'roberta',
       'nomic-bert',
@@ -204,8 +205,8 @@ describe('names', () => {
   });
 
   test('an outside decoder is no speech model and no encoder', async () => {
-    const path = await write('granite');
-    registerArchitecture(named('granite'), { package: 'quern-granite' });
+    const path = await write('rhyolite');
+    registerArchitecture(named('rhyolite'), { package: 'quern-rhyolite' });
     await expect(openSpeechModel(path)).rejects.toEqual(refusal('WRONG_KIND', /language model/));
     await expect(openEncoderFile(path)).rejects.toEqual(refusal('WRONG_KIND', /language model/));
   });

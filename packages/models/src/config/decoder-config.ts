@@ -28,6 +28,10 @@ export interface DecoderConfig {
   readonly unrotated?: readonly boolean[];
   /** Attention and feed-forward of a layer read the same normed x (Phi-2); absent: the feed-forward reads their sum. */
   readonly parallel?: boolean;
+  /** Factors on the embedding's rows, on what each block adds, and on the logits; absent: 1 (Granite). */
+  readonly embeddingFactor?: number;
+  readonly residualFactor?: number;
+  readonly logitFactor?: number;
   /** Factor on q·k; absent: 1/√d. */
   readonly attentionScale?: number;
   /** Scores become cap · tanh(score / cap); absent: off (Gemma 2). */

@@ -48,14 +48,14 @@ afterAll(() => backend.dispose());
 const loadable = { backend, context: 32 };
 
 test('a model whose architecture an installed package brings: every way to open it', async () => {
-  const resolveFrom = makeApplication({ 'quern-granite': exporting('granite') });
-  const path = await writeTinyModel({ architecture: 'granite' });
+  const resolveFrom = makeApplication({ 'quern-basalt': exporting('basalt') });
+  const path = await writeTinyModel({ architecture: 'basalt' });
   expect(await modelKind(path, resolveFrom)).toBe('language');
   using model = await loadModel(path, { ...loadable, resolveFrom });
   const { text } = await model.generate('a', { maxTokens: 2 }).result;
   expect(text.length).toBeGreaterThan(0);
-  expect((await describeFile(path, resolveFrom)).model).toMatchObject({ architecture: 'granite' });
-  expect((await openModelFile(path, { resolveFrom })).architecture.name).toBe('granite');
+  expect((await describeFile(path, resolveFrom)).model).toMatchObject({ architecture: 'basalt' });
+  expect((await openModelFile(path, { resolveFrom })).architecture.name).toBe('basalt');
   expect((await openTokenizer(path, resolveFrom)).encode('a').length).toBeGreaterThan(0);
   expect((await planModel(path, { ...loadable, resolveFrom })).context).toBe(32);
   await expect(loadSpeechModel(path, { resolveFrom })).rejects.toEqual(
