@@ -32,6 +32,9 @@ export const exaone4Weights = {
   },
 } as const satisfies WeightTable;
 
+/** Of transformers and of llama.cpp. */
+const usualWindow = 4096;
+const inLlamaCpp = { 'attention.sliding_window': usualWindow };
 /** Three of four layers have a window in the models that have any; llama.cpp gives windows to 64 layers alone. */
 const [windowPeriod, windowedLayers] = [4, 64];
 
@@ -47,25 +50,36 @@ export const exaone4 = {
     name: 'exaone4',
     rope: 'halves',
     windowPeriod,
-    llamaCppDiffers: ({ windows, layers }) =>
-      windows.some((window) => window > 0) === (layers === windowedLayers)
+    llamaCppDiffers: ({ windows, layers, unrotated }) => {
+      const isWindowed = (i: number) => layers === windowedLayers && (i + 1) % windowPeriod !== 0;
+      const rotates = (i: number) => layers !== windowedLayers || isWindowed(i);
+      return windows.every((window, i) => window > 0 === isWindowed(i) && !unrotated?.[i] === rotates(i))
         ? undefined
-        : `gives windows to models of ${windowedLayers} layers, and to no others`,
+        : `gives windows to three of four layers in models of ${windowedLayers} layers, and to no others; only those rotate there`;
+    },
   },
-  configFromGguf: (source) => withUnrotated(decoderConfigFromGguf(source, 'halves', { windowPeriod })),
+  configFromGguf: ({ settings, ...source }) => {
+    const known =
+      settings.raw('block_count') === windowedLayers ? settings.withDefaults(inLlamaCpp) : settings;
+    const config = decoderConfigFromGguf({ ...source, settings: known }, 'halves', { windowPeriod });
+    return config.windows.some((window) => window > 0) ? withUnrotated(config) : config;
+  },
   configFromHuggingFace: ({ settings, ...source }) => {
-    const known = settings.withDefaults({ rms_norm_eps: 1e-5, sliding_window: 4096 }); // of Exaone4Config
-    return withUnrotated(decoderConfigFromHuggingFace({ ...source, settings: known }, windowsOf));
+    const known = settings.withDefaults({
+      num_key_value_heads: 32,
+      rms_norm_eps: 1e-5,
+      sliding_window: usualWindow,
+    }); // of Exaone4Config
+    const config = decoderConfigFromHuggingFace({ ...source, settings: known }, windowsOf);
+    return known.isNull('sliding_window') ? config : withUnrotated(config);
   },
   build: exaone4Decoder,
 } satisfies Architecture;
 
-function withUnrotated(config: DecoderConfig): DecoderConfig {
-  const { windows } = config;
-  return windows.some((window) => window > 0)
-    ? { ...config, unrotated: windows.map((window) => window === 0) }
-    : config;
-}
+const withUnrotated = (config: DecoderConfig): DecoderConfig => ({
+  ...config,
+  unrotated: config.windows.map((window) => window === 0),
+});
 
 /** `sliding_window_pattern`: a number, or a letter per layer of a period: 'LLLG' (local, global). */
 function windowsOf(settings: Settings, layers: number): readonly number[] {

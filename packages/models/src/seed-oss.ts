@@ -22,8 +22,11 @@ export const seedOss = {
   gguf: { name: 'seed_oss', rope: 'halves' },
   configFromGguf: (source) => decoderConfigFromGguf(source, 'halves'),
   configFromHuggingFace: ({ settings, ...source }) => {
-    const known = settings.withDefaults({ head_dim: 128, max_position_embeddings: 524_288 }); // of SeedOssConfig
+    const known = settings.withDefaults(defaults);
     return decoderConfigFromHuggingFace({ ...source, settings: known }, noWindows);
   },
   build: llamaDecoder,
 } satisfies Architecture;
+
+/** Of transformers' SeedOssConfig. */
+const defaults = { num_key_value_heads: 8, head_dim: 128, max_position_embeddings: 524_288 };

@@ -42,7 +42,7 @@ export const stableLm = {
     return { ...decoderConfigFromGguf(source, 'halves', { layerNorm: true }), parallel };
   },
   configFromHuggingFace: ({ settings, ...source }) => {
-    const known = settings.withDefaults({ max_position_embeddings: 4096, partial_rotary_factor: 0.25 }); // of StableLmConfig
+    const known = settings.withDefaults(defaults);
     if (known.flag('qk_layernorm'))
       known.refuse('qk_layernorm', 'heads of q and k have LayerNorms of their own (StableLM 2 12B)');
     const rules = { partialRotary: true, epsilon: ['layer_norm_eps', 1e-5] } as const;
@@ -51,3 +51,6 @@ export const stableLm = {
   },
   build: llamaDecoder,
 } satisfies Architecture;
+
+/** Of transformers' StableLmConfig. */
+const defaults = { num_key_value_heads: 32, max_position_embeddings: 4096, partial_rotary_factor: 0.25 };

@@ -9,6 +9,7 @@ import { smolLm3 } from '../src/smollm3.js';
 import { stableLm } from '../src/stablelm.js';
 
 const small = {
+  num_key_value_heads: 4,
   ...{ hidden_size: 32, intermediate_size: 64, num_hidden_layers: 4, num_attention_heads: 4, vocab_size: 16 },
   max_position_embeddings: 64,
 };
@@ -33,7 +34,17 @@ function refusal(architecture: Architecture, json: object): string {
 test('SmolLM3: layers that do not rotate, from the list or from the interval', () => {
   expect(read(smolLm3, {}).unrotated).toEqual([false, false, false, true]);
   expect(read(smolLm3, { no_rope_layer_interval: 2 }).unrotated).toEqual([false, true, false, true]);
-  expect(read(smolLm3, { no_rope_layers: [0, 1, 1, 1] }).unrotated).toEqual([true, false, false, false]);
+  expect(read(smolLm3, { no_rope_layers: [0, 1, 1, 1, 0, 0] }).unrotated).toEqual([
+    true,
+    false,
+    false,
+    false,
+  ]);
+  const windows = { use_sliding_window: true, sliding_window: 16 };
+  expect(read(smolLm3, windows).windows).toEqual([0, 0, 0, 16]);
+  expect(read(smolLm3, { ...windows, sliding_window: null }).windows).toEqual([0, 0, 0, 0]);
+  expect(smolLm3.gguf.llamaCppDiffers(read(smolLm3, windows))).toBe('has no windows in this architecture');
+  expect(smolLm3.gguf.llamaCppDiffers(read(smolLm3, {}))).toBeUndefined();
 });
 
 test('EXAONE 4: full attention does not rotate where other layers have windows', () => {
@@ -43,13 +54,29 @@ test('EXAONE 4: full attention does not rotate where other layers have windows',
   const typed = ['full_attention', 'sliding_attention', 'full_attention', 'sliding_attention'];
   expect(read(exaone4, { sliding_window: 16, layer_types: typed }).windows).toEqual([0, 16, 0, 16]);
   expect(read(exaone4, { sliding_window: 16, sliding_window_pattern: 'LG' }).windows).toEqual([16, 0, 16, 0]);
+  const full = Array.from({ length: 4 }, () => 'full_attention');
+  const none = read(exaone4, { sliding_window: 16, layer_types: full });
+  expect([none.windows, none.unrotated]).toEqual([
+    [0, 0, 0, 0],
+    [true, true, true, true],
+  ]);
+  expect(exaone4.gguf.llamaCppDiffers(none)).toMatch(/models of 64 layers/);
   const plain = read(exaone4, { sliding_window: null });
+  expect(exaone4.gguf.llamaCppDiffers(plain)).toBeUndefined();
   expect([plain.windows, plain.unrotated]).toEqual([[0, 0, 0, 0], undefined]);
 });
 
 test('StableLM: blocks side by side, or one after the other', () => {
   expect(read(stableLm, {})).toMatchObject({ parallel: false, normEps: 1e-5, rope: { rotaryDim: 2 } });
   expect(read(stableLm, { use_parallel_residual: true }).parallel).toBe(true);
+});
+
+test('Phi-2 and StableLM: the part of a head that rotates, in the newer place', () => {
+  const wide = { hidden_size: 320, rope_parameters: { rope_type: 'default', partial_rotary_factor: 0.4 } }; // heads of 80
+  expect(read(phi2, wide).rope.rotaryDim).toBe(32);
+  expect(read(phi2, { ...wide, partial_rotary_factor: 0.5 }).rope.rotaryDim).toBe(32);
+  expect(read(stableLm, wide).rope.rotaryDim).toBe(32);
+  expect(read(phi2, { hidden_size: 320 }).rope.rotaryDim).toBe(40);
 });
 
 test('Seed-OSS: heads of 128 unless the file says otherwise', () => {
@@ -59,6 +86,7 @@ test('Seed-OSS: heads of 128 unless the file says otherwise', () => {
 
 test('Qwen3-VL: the settings of the text part; tied as the whole model says', () => {
   const text_config = { ...small, num_hidden_layers: 2, tie_word_embeddings: false };
+  expect(read(qwen3Vl, { text_config })).toMatchObject({ headDim: 128, ropeSections: [24, 20, 20] });
   expect(read(qwen3Vl, { text_config, tie_word_embeddings: true })).toMatchObject({ layers: 2, tied: true });
   expect(read(qwen3Vl, { text_config })).toMatchObject({ layers: 2, tied: false });
 });
@@ -77,6 +105,12 @@ test.each<[string, Architecture, object, RegExp]>([
     exaone4,
     { sliding_window: 16, sliding_window_pattern: 'LLX' },
     /^BAD_CONFIG: .*sliding_window_pattern/,
+  ],
+  [
+    'more coordinates than four',
+    qwen3Vl,
+    { text_config: { ...small, rope_scaling: { rope_type: 'default', mrope_section: [1, 1, 1, 1, 1] } } },
+    /^BAD_CONFIG: .*mrope_section/,
   ],
   ['a window of 0', exaone4, { sliding_window: 0 }, /^BAD_CONFIG: .*sliding_window/],
   [

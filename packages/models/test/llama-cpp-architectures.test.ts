@@ -4,6 +4,7 @@ import { closeSync, existsSync, openSync, readFileSync, readSync } from 'node:fs
 import { createBackend as createCpu } from '@quern/backend-cpu';
 import { createBackend as createReference } from '@quern/backend-reference';
 import { type Backend, f16ToF32 } from '@quern/core';
+import { openGguf } from '@quern/quant';
 import { loadLanguageModel, openModelFile } from '../src/index.js';
 import type { FileTensor } from '../src/weights/file-tensor.js';
 import { resolveWeights } from '../src/weights/resolve-weights.js';
@@ -159,6 +160,13 @@ async function asHuggingFace(folder: string): Promise<Parameters> {
   );
 }
 
+/** Metadata that llama.cpp's file has, and a converted one lacks. */
+async function missingKeys(converted: string, original: string): Promise<readonly string[]> {
+  const [ours, theirs] = [await openGguf(converted), await openGguf(original)];
+  const isOfModel = (key: string) => !/^(general|tokenizer)\.|n_deepstack_layers$/.test(key);
+  return [...theirs.metadata.keys()].filter((key) => isOfModel(key) && !ours.metadata.has(key));
+}
+
 describe.each(Object.entries(folders))('%s', (folder, { tolerance = 1e-4, config }) => {
   if (!existsSync(at(folder))) {
     test.skip(`../shared/data/llamacpp-arch/${folder} is absent`, () => {});
@@ -179,6 +187,8 @@ describe.each(Object.entries(folders))('%s', (folder, { tolerance = 1e-4, config
         await asHuggingFace(folder),
       );
       expect(await error(path, folder)).toBeLessThan(tolerance);
-      expect(await error(await convertFolder(path), folder)).toBeLessThan(tolerance);
+      const converted = await convertFolder(path);
+      expect(await error(converted, folder)).toBeLessThan(tolerance);
+      expect(await missingKeys(converted, at(folder, 'model.gguf'))).toEqual([]);
     }, 60_000);
 });

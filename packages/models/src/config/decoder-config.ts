@@ -20,6 +20,8 @@ export interface DecoderConfig {
   readonly normEps: number;
   /** RoPE of every layer, unless `windowRope` or `shortRope` applies. */
   readonly rope: RopeOptions;
+  /** Pairs of a head that turn by each coordinate of a position (M-RoPE); text has one coordinate, thrice (Qwen3-VL). */
+  readonly ropeSections?: readonly number[];
   /** RoPE of layers with a window, if different (Gemma 3). */
   readonly windowRope?: RopeOptions;
   /** RoPE in caches of at most `context` tokens, if different (LongRoPE). */

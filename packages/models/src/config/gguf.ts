@@ -41,6 +41,8 @@ export function decoderConfigFromGguf(
   const { settings, weights } = source;
   if (!rules.mixture && hasExperts(settings))
     settings.refuse('expert_count', 'a mixture of experts is another architecture');
+  if (settings.whole('nextn_predict_layers', limits.layers, 0, 0) > 0)
+    settings.refuse('nextn_predict_layers', 'layers that predict further tokens are not supported');
   const width = settings.whole('embedding_length', limits.width);
   const layers = settings.whole('block_count', limits.layers);
   const context = settings.whole('context_length', limits.context);

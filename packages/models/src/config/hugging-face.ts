@@ -101,7 +101,7 @@ function readRotaryDim(
   { partialRotary }: HuggingFaceRules,
 ): number {
   const key = 'partial_rotary_factor';
-  const holder = [settings, section].find((some) => some?.has(key));
+  const holder = [section, settings].find((some) => some?.has(key)); // the newer place first, as transformers does
   const part = holder?.positive(key) ?? 1;
   if (part !== 1 && !partialRotary) return holder!.refuse(key, 'this architecture rotates whole heads');
   const rotaryDim = Math.trunc(headDim * part);

@@ -39,7 +39,7 @@ export class Settings {
   wholes(key: string, most: number, fallback: readonly number[], least?: number): readonly number[];
   wholes(key: string, most: number, fallback?: undefined, least?: number): readonly number[] | undefined;
   wholes(key: string, most: number, fallback?: readonly number[], least = 1): readonly number[] | undefined {
-    const value = this.value(key) ?? fallback;
+    const value = listOf(this.value(key) ?? fallback);
     if (value === undefined) return undefined;
     const inRange = (item: unknown) =>
       Number.isInteger(item) && Number(item) >= least && Number(item) <= most;
@@ -78,7 +78,7 @@ export class Settings {
 
   /** A list of `count` finite numbers above 0. */
   positives(key: string, count: number): readonly number[] {
-    const value = this.value(key);
+    const value = listOf(this.value(key));
     const isPositive = (item: unknown) => typeof item === 'number' && Number.isFinite(item) && item > 0;
     if (Array.isArray(value) && value.length === count && value.every(isPositive)) return value;
     return this.fail(key, `${count} numbers above 0`);
@@ -159,10 +159,16 @@ export const ownValue =
   (key: string): unknown =>
     Object.hasOwn(object, key) ? (object as Record<string, unknown>)[key] : undefined;
 
+/** Lists of numbers in GGUF files are typed arrays: as a list; any other value unchanged. */
+const listOf = (value: unknown): unknown =>
+  ArrayBuffer.isView(value) && 'length' in value
+    ? Array.from(value as ArrayLike<unknown> & ArrayBufferView)
+    : value;
+
 /** A list of equal items → the item; any other value unchanged. */
 function uniform(value: unknown): unknown {
-  if (!(Array.isArray(value) || (ArrayBuffer.isView(value) && 'length' in value))) return value;
-  const items = Array.from(value as ArrayLike<unknown>);
+  const items = listOf(value);
+  if (!Array.isArray(items)) return value;
   return items.length > 0 && items.every((item) => item === items[0]) ? items[0] : value;
 }
 

@@ -45,7 +45,8 @@ export const periodicWindows =
     return Array.from({ length: layers }, (_, i) => ((i + 1) % n === 0 ? 0 : window));
   };
 
-function typedWindows(
+/** The windows of `layer_types`. */
+export function typedWindows(
   settings: Settings,
   types: readonly string[],
   layers: number,
