@@ -13,6 +13,11 @@ interface Waiting {
 
 /** Threads of closed devices: a new one takes 0.4 s of a processor, and the kit opens hundreds of devices. */
 const spare: Worker[] = [];
+// Jest's processes outlive a file of tests; tools that measure have no Jest.
+if (typeof afterAll === 'function')
+  afterAll(async () => {
+    await Promise.all(spare.splice(0).map((worker) => worker.terminate()));
+  });
 
 /** The host's end of the device: requests go out in their order, answers come back in it. */
 export class Link {
