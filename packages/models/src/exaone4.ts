@@ -3,7 +3,7 @@ import type { Architecture } from './architecture.js';
 import { swigluFeedForward } from './blocks/feed-forward.js';
 import { rootMeanSquareNorm } from './blocks/norm.js';
 import { embedAndLogits } from './blocks/vocabulary.js';
-import { type DecoderConfig, sameWindow } from './config/decoder-config.js';
+import { type DecoderConfig, limits, sameWindow } from './config/decoder-config.js';
 import { decoderConfigFromGguf } from './config/gguf.js';
 import { decoderConfigFromHuggingFace } from './config/hugging-face.js';
 import type { Settings } from './config/settings.js';
@@ -89,7 +89,7 @@ function windowsOf(settings: Settings, layers: number): readonly number[] {
   if (typeof pattern !== 'string' || settings.has('layer_types'))
     return periodicWindows(windowPeriod)(settings, layers);
   if (!/^[LG]+$/.test(pattern)) settings.fail(key, 'a number, or the letters L and G');
-  const window = settings.whole('sliding_window', 2 ** 31 - 1);
+  const window = settings.whole('sliding_window', limits.context);
   return Array.from({ length: layers }, (_, i) => (pattern[i % pattern.length] === 'L' ? window : 0));
 }
 

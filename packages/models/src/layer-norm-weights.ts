@@ -13,14 +13,13 @@ export const layerNormEntries = (gguf: string, huggingFace: string) => {
   return { weight: vector('weight'), bias: vector('bias') };
 };
 
-const ends = layerNormEntries('output_norm', 'model.norm');
-
 /** The ends of a decoder with LayerNorms; `norm`: the last one's name in Hugging Face files. */
 export const layerNormEnds = (norm = 'model.norm') => {
+  const { weight, bias } = layerNormEntries('output_norm', norm);
   const readBy = () => ['logits'] as const;
   return {
     ...llamaWeights.model,
-    outputNorm: { ...ends.weight, huggingFace: `${norm}.weight`, readBy },
-    outputNormBias: { ...ends.bias, huggingFace: `${norm}.bias`, readBy },
+    outputNorm: { ...weight, readBy },
+    outputNormBias: { ...bias, readBy },
   } as const;
 };

@@ -1,12 +1,13 @@
 // Settings of single architectures, and those that are refused.
 import { ownValue } from '../src/config/settings.js';
 import { exaone4 } from '../src/exaone4.js';
-import { type Architecture, type DecoderConfig, ModelError, Settings } from '../src/index.js';
+import { type Architecture, type DecoderConfig, ModelError, openModelFile, Settings } from '../src/index.js';
 import { phi2 } from '../src/phi2.js';
 import { qwen3Vl } from '../src/qwen3-vl.js';
 import { seedOss } from '../src/seed-oss.js';
 import { smolLm3 } from '../src/smollm3.js';
 import { stableLm } from '../src/stablelm.js';
+import { writeLlama } from './model-files.js';
 
 const small = {
   num_key_value_heads: 4,
@@ -89,6 +90,21 @@ test('Qwen3-VL: the settings of the text part; tied as the whole model says', ()
   expect(read(qwen3Vl, { text_config })).toMatchObject({ headDim: 128, ropeSections: [24, 20, 20] });
   expect(read(qwen3Vl, { text_config, tie_word_embeddings: true })).toMatchObject({ layers: 2, tied: true });
   expect(read(qwen3Vl, { text_config })).toMatchObject({ layers: 2, tied: false });
+});
+
+test('a GGUF file whose last layers predict further tokens is refused by name', async () => {
+  const path = await writeLlama('nextn.gguf', { metadata: { 'llama.nextn_predict_layers': 1 } });
+  await expect(openModelFile(path)).rejects.toMatchObject({
+    code: 'UNSUPPORTED_CONFIG',
+    message: expect.stringContaining('llama.nextn_predict_layers is 1'),
+  });
+});
+
+test('Qwen3-VL: the tower’s tensors are no tensors of the language model', () => {
+  const tensor = { shape: [1], format: 'f32', bytes: { path: 'm', offset: 0, byteLength: 4 } } as const;
+  const names = ['model.visual.patch_embed.proj.weight', 'model.language_model.norm.weight'];
+  const tensors = new Map(names.map((name) => [name, { ...tensor, name }]));
+  expect([...qwen3Vl.rename({ ...weights, tensors }).tensors.keys()]).toEqual(['model.norm.weight']);
 });
 
 test.each<[string, Architecture, object, RegExp]>([
