@@ -30,8 +30,8 @@ ${enumeration('Operands', [...operands.map(([name]) => name), ...op.outputs])}${
 `;
 }
 
-const operandEntry = (name, { kind, optional = false, written = false }) =>
-  `{"${name}", OperandKind::${kind}, ${optional}, ${written}}`;
+const operandEntry = (name, { kind, optional = false, written = false, claimed = false }) =>
+  `{"${name}", OperandKind::${kind}, ${optional}, ${written}${claimed ? ', true' : ''}}`;
 
 /** The op's row of the table. */
 function row(op, opcode) {

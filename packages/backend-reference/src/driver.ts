@@ -19,6 +19,7 @@ const support: OpSupport = {
   dtypes: ['f32', 'f16', 'bf16'],
   weightFormats: denseFormats,
   cacheDtypes,
+  takes: ['sinks'],
 };
 
 const forEachOp = <Value>(make: (name: CoreOpName) => Value) =>

@@ -30,6 +30,8 @@ export interface OpSupport {
    * operand may arrive as bf16.
    */
   readonly rounds?: Readonly<Record<string, readonly (WeightFormat | DType)[]>>;
+  /** Optional operands that joined the op later and that the kernel takes: `sinks` of `attention`. */
+  readonly takes?: readonly string[];
   /** The kernel can round each f32 output to bf16 (to nearest, ties to even) and store it. Not for kept outputs. */
   readonly stores?: readonly ['bf16'];
 }

@@ -105,10 +105,15 @@ function needCollective({ manifest, capabilities, ...driver }: Driver): void {
 
 /** Why a driver cannot compute an op with these operands; undefined when it can. */
 function obstacle(
+  { operands: rules }: AnyOp,
   support: OpSupport | undefined,
   operands: readonly (PlanOperand | undefined)[],
 ): string | undefined {
   if (!support) return 'it has no kernel for it';
+  const unclaimed = Object.keys(rules).find(
+    (name, i) => operands[i] && rules[name]!.claimed && !support.takes?.includes(name),
+  );
+  if (unclaimed) return `no kernel takes '${unclaimed}'`;
   for (const operand of operands) {
     if (operand?.kind === 'weight' && !support.weightFormats?.includes(operand.format))
       return `no kernel takes ${operand.format} weights`;
@@ -124,7 +129,7 @@ export const supportsOp = (
   driver: Driver,
   op: AnyOp,
   operands: readonly (PlanOperand | undefined)[],
-): boolean => obstacle(supportOf(driver, op.name), operands) === undefined;
+): boolean => obstacle(op, supportOf(driver, op.name), operands) === undefined;
 
 /** Support of an op that models may record: the driver's, or core's if core fills the op. */
 const recordable = (driver: Driver, { name }: AnyOp): OpSupport | undefined =>
@@ -136,6 +141,6 @@ export function needOpSupport(
   op: AnyOp,
   operands: readonly (PlanOperand | undefined)[],
 ): void {
-  const why = obstacle(recordable(driver, op), operands);
+  const why = obstacle(op, recordable(driver, op), operands);
   if (why) throw new BackendError('UNSUPPORTED', `[${op.name}] backend '${driver.name}' cannot: ${why}`);
 }

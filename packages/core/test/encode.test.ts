@@ -156,3 +156,26 @@ test('an op is named by its weight, or by the last weight before it', () => {
     'silu after blk.0.attn_q',
   ]);
 });
+
+test('attention has words for sinks only where a model has them: plans for older drivers stay as they were', () => {
+  const [k, v] = [planner.buffer([2, 4, 1, 8], 'f32'), planner.buffer([2, 4, 1, 8], 'f32')];
+  const config = { heads: 2, kvHeads: 1, headDim: 8, scale: 1, causal: true };
+  const operands = (sinks?: ReturnType<Planner['weight']>) => {
+    const plan = planner.plan((step) => {
+      const ints = (...shape: number[]) => indices(step, ...shape);
+      const batch = { cuSeqlens: ints(2), kvLengths: ints(1), blockTable: ints(1, 1) };
+      b.attention(input(step, 1, 2, 8), { k, v }, batch as never, config, sinks);
+    });
+    return readOps(encodePlan(plan.ops, layOut(plan)).words)[0]!.operands.map(({ region }) => region);
+  };
+  const before = [
+    regions.inputs,
+    regions.buffer,
+    regions.buffer,
+    regions.inputs,
+    regions.inputs,
+    regions.inputs,
+  ];
+  expect(operands()).toEqual([...before, regions.outputs]);
+  expect(operands(planner.weight([2]))).toEqual([...before, regions.weight, regions.outputs]);
+});

@@ -37,7 +37,7 @@ describe('each call records its op', () => {
       (s) => {
         const batch = { cuSeqlens: indices(s, 2), kvLengths: indices(s, 1), blockTable: indices(s, 1, 2) };
         const rest = { positions: indices(s, 3), slots: indices(s, 3), lastRows: indices(s, 1) };
-        return b.attention(input(s, 3, 4, 8), layer, { ...batch, ...rest }, config);
+        return b.attention(input(s, 3, 4, 8), layer, { ...batch, ...rest }, config, w(4));
       },
       { scale: 0.5, causal: 1, window: 0, softCap: 0, bf16: 0 },
     ],
@@ -187,6 +187,9 @@ test.each([2.5, 2 ** 31, Number.NaN])('a window of %p is refused: it must be who
   const [q, kCache, vCache] = [spec([1, 1, 8]), spec([1, 4, 1, 8]), spec([1, 4, 1, 8])];
   const [cuSeqlens, kvLengths, blockTable] = [spec([2], 'i32'), spec([1], 'i32'), spec([1, 1], 'i32')];
   expect(() =>
-    coreOps.attention.infer({ q, kCache, vCache, cuSeqlens, kvLengths, blockTable }, attributes),
+    coreOps.attention.infer(
+      { q, kCache, vCache, cuSeqlens, kvLengths, blockTable, sinks: undefined },
+      attributes,
+    ),
   ).toThrow(code('BAD_ARGUMENT', '[attention] window must be a whole number of 32 bits'));
 });

@@ -10,6 +10,7 @@ import { ModelError } from './error.js';
 import { exaone4 } from './exaone4.js';
 import { gemma2 } from './gemma2.js';
 import { gemma3 } from './gemma3.js';
+import { gptOss } from './gpt-oss.js';
 import { granite } from './granite.js';
 import { llama } from './llama.js';
 import { mistral } from './mistral.js';
@@ -48,6 +49,7 @@ const ours: readonly RegisteredArchitecture[] = [
   seedOss,
   exaone4,
   granite,
+  gptOss,
   bert,
   roberta,
   nomicBert,

@@ -6,7 +6,7 @@ import {
   type Manifest,
   type WeightFormat,
 } from '@quern/core';
-import { coreClaims, fusedClaims } from './op-support.js';
+import { coreClaims, fusedClaims, takes } from './op-support.js';
 
 /** Ops with matrix weights. The other ops take vectors; vectors are dense. */
 const matrixOps: ReadonlySet<string> = new Set([
@@ -34,6 +34,7 @@ export function fullManifest(
   const claim = (op: string) => ({
     weightFormats: matrixOps.has(op) ? [...denseFormats, ...matrixFormats(op)] : denseFormats,
     cacheDtypes: caches,
+    ...takes(op),
   });
   return { ops: coreClaims(claim), fused: fusedClaims(claim, without) };
 }

@@ -40,6 +40,7 @@ struct Attend {
   int32_t window;             // 0: all earlier keys
   bool causal;                // false: later keys too
   float scale, soft_cap;      // soft_cap 0: off
+  const float* sinks;         // null; or a score per query head, without a value: [heads, group] (not for parts)
   float* part;                // null; or output in place of y, for merge_parts: [heads, rows, group, attend_part(d)]
   float* scratch;             // attend_scratch(heads * rows * group, d) floats of the calling thread; uninitialised
 };

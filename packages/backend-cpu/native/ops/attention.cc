@@ -23,7 +23,7 @@ struct CachedRun {
   int32_t row, rows, position;
   int32_t first_key, end_key;
   int32_t part, parts; // part number, number of parts of these rows
-  int64_t partial;     // offset of their results after the runs: [parts, kv heads, rows, group, attend_part(d)]
+  int64_t partial;     // offset of their results after the runs: [parts, kv heads, rows, group, attend_part(d)]; behind them the sinks
   bool exact;          // the sequence has ≤ exact_rows rows
   bool few;
 
@@ -87,14 +87,15 @@ class Runs {
         run.few = few;
         run.partial = partial;
         add_parts(run, batch_.kv_lengths[s], few_rows ? part_keys : INT32_MAX, add);
-        if (run.parts > 1) partial += run.parts * partial_floats(run);
+        if (run.parts > 1) partial += stored_floats(run);
       }
     }
   }
 
-  // Floats of one part of a run, all heads.
-  int64_t partial_floats(const CachedRun& run) const {
-    return int64_t{shared_.kv_heads} * run.rows * shared_.group * attend_part(shared_.head_dim);
+  // Floats of the parts of a run, all heads; a sink is one more part.
+  int64_t stored_floats(const CachedRun& run) const {
+    const int64_t part = int64_t{shared_.kv_heads} * run.rows * shared_.group * attend_part(shared_.head_dim);
+    return part * (run.parts + (shared_.sinks ? 1 : 0));
   }
 
  private:
@@ -155,6 +156,7 @@ void attend_run(const Call& call, Attend attend, const CachedRun& run, int64_t h
   attend.position = run.position;
   attend.first_key = run.first_key;
   attend.end_key = run.end_key;
+  if (attend.sinks) attend.sinks += head * attend.group;
   if (run.parts > 1)
     attend.part = partials + run.partial + (run.part * attend.kv_heads + head) * queries * attend_part(attend.head_dim);
   if (run.few) call.kernels.attend_few(attend);
@@ -188,14 +190,22 @@ int64_t heads_together(const Call& call, int64_t heads, int64_t runs) {
   return (heads + turns - 1) / turns;
 }
 
-void merge(const Call& call, const Attend& shared, const CachedRun& run, const float* partials) {
+// A sink as a part: a weight of 1 for the value 0.
+void write_sink(float sink, float* part, int64_t d) {
+  std::fill_n(part, d, 0.f);
+  part[d] = sink, part[d + 1] = 1;
+}
+
+void merge(const Call& call, const Attend& shared, const CachedRun& run, float* partials) {
   const int64_t heads = int64_t{shared.kv_heads} * shared.group, group = shared.group, d = shared.head_dim;
   const int64_t stride = heads * run.rows * attend_part(d);
   call.split(heads * run.rows, 4 * d * run.parts, [&](int64_t first, int64_t end, int) {
     for (int64_t query = first; query < end; query++) { // [kv heads, rows, group]
       const int64_t kv_head = query / group / run.rows, row = query / group % run.rows;
       float* y = shared.y + (run.row + row) * shared.row_stride + (kv_head * group + query % group) * d;
-      call.kernels.merge_parts(partials + run.partial + query * attend_part(d), stride, run.parts, y, d);
+      float* parts = partials + run.partial + query * attend_part(d);
+      if (shared.sinks) write_sink(shared.sinks[kv_head * group + query % group], parts + run.parts * stride, d);
+      call.kernels.merge_parts(parts, stride, run.parts + (shared.sinks ? 1 : 0), y, d);
     }
   });
 }
@@ -216,13 +226,13 @@ void AttentionOp::run(Call& call) {
   check_batch(call, batch, k_cache, T);
   if (q.count == 0) return;
   Attend shared = describe(call, k_cache, v_cache, H);
-  shared.q = q.data, shared.y = y.data;
+  shared.q = q.data, shared.y = y.data, shared.sinks = call.vector(AttentionOp::SINKS, H);
   const Runs division(batch, shared, call.pool.threads());
   int64_t count = 0, few = 0, most = 0, partial = 0;
   division.each([&](const CachedRun& run) {
     count++, few += run.few;
     most = std::max(most, int64_t{run.rows} * shared.group * (run.few ? Hk : 1));
-    if (run.parts > 1) partial = run.partial + run.parts * division.partial_floats(run);
+    if (run.parts > 1) partial = run.partial + division.stored_floats(run);
   });
   const int64_t run_floats = count * static_cast<int64_t>(sizeof(CachedRun) / sizeof(float));
   call.scratch.reserve(attend_scratch(most, d), run_floats + partial);

@@ -9,7 +9,8 @@ export function beyondClaim(
 ): string | undefined {
   if (!support) return `the manifest does not claim '${op.name}'`;
   for (const [name, { format }] of Object.entries(operands)) {
-    const kind = op.operands[name]?.kind;
+    const { kind, claimed } = op.operands[name] ?? {};
+    if (claimed && !support.takes?.includes(name)) return `the manifest claims no '${name}' for '${op.name}'`;
     if (kind === 'weight' && !support.weightFormats?.includes(format))
       return `the manifest claims no ${format} weights for '${op.name}'`;
     if (kind === 'buffer' && !support.cacheDtypes?.includes(format as DType))

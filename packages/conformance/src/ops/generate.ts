@@ -209,6 +209,7 @@ const generators: Readonly<Record<CoreOpName | FusedOpName, Generator>> = {
   add: binary,
   mul: binary,
   scale: activation((dice) => ({ factor: dice.pick([-0.3, 0, 1, 0.1, 7.7, Math.sqrt(1152)]) })),
+  clamp: activation((dice) => ({ low: dice.pick([-Infinity, -1, 0]), high: dice.pick([0, 0.5, Infinity]) })),
   rmsNorm,
   silu: activation(() => ({})),
   gelu: activation((dice) => ({ form: dice.int(0, 1) })),

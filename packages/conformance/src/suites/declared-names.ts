@@ -14,6 +14,7 @@ const supportNames = Object.keys({
   dtypes: true,
   weightFormats: true,
   cacheDtypes: true,
+  takes: true,
   rounds: true,
   stores: true,
 } satisfies Record<keyof OpSupport, true>);

@@ -8,6 +8,7 @@ import { call as add } from '../ops/add.js';
 import { call as argmax } from '../ops/argmax.js';
 import { call as attention } from '../ops/attention.js';
 import { type CastTarget, call as cast } from '../ops/cast.js';
+import { call as clamp, fill as clampFill } from '../ops/clamp.js';
 import { call as conv1d } from '../ops/conv1d.js';
 import { call as embed } from '../ops/embed.js';
 import { call as expertLinear } from '../ops/expert-linear.js';
@@ -69,8 +70,10 @@ export interface Ops {
   geglu(gate: Tensor, up: Tensor): Tensor;
   /** Rotary position embedding of x [T, H, d] at `positions` [T]. The table of angles is made once per step. */
   rope(x: Tensor, positions: Tensor, options: RopeOptions): Tensor;
-  /** Attention of q [T, H, d] over a cache layer → [T, H, d]. Append the keys and values of these rows first. */
-  attention(q: Tensor, layer: KvLayer, batch: AttentionBatch, config: AttnConfig): Tensor;
+  /**
+   * Attention of q [T, H, d] over a cache layer → [T, H, d]. Append the keys and values of these rows first. `sinks`: [H].
+   */
+  attention(q: Tensor, layer: KvLayer, batch: AttentionBatch, config: AttnConfig, sinks?: Weight): Tensor;
   /** Writes k and v [T, Hk, d] into a cache layer at `slots` [T]. */
   kvAppend(layer: KvLayer, k: Tensor, v: Tensor, slots: Tensor): void;
   /** Over the last dimension. */
@@ -117,6 +120,8 @@ export interface Ops {
   sample(x: Tensor, settings: Tensor, random: Tensor, draws: Tensor): Tensor;
   /** Logarithms of the probabilities of `tokens` [S, k] (−1: padding, −∞) by logits x [S, V] → [S, k]. */
   logProbs(x: Tensor, tokens: Tensor): Tensor;
+  /** x, but at least `low` and at most `high`. @throws BackendError BAD_ARGUMENT for low above high */
+  clamp(x: Tensor, low: number, high: number): Tensor;
   /** The same elements in another shape. Costs nothing. */
   view(x: Tensor, shape: readonly number[]): Tensor;
   /** Rows [from, to) of the first dimension. Costs nothing. */
@@ -156,6 +161,7 @@ export const recordOps: Ops = {
   tanh,
   sample,
   logProbs,
+  clamp,
   view,
   slice,
 };
@@ -169,6 +175,7 @@ export const fills = {
   penalise: penaliseFill,
   sample: sampleFill,
   logProbs: logProbsFill,
+  clamp: clampFill,
 } as const;
 
 export type OptionalOpName = keyof typeof fills;

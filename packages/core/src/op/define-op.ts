@@ -10,6 +10,11 @@ export interface OperandRule {
   /** Allowed element types. The backend decides on formats of weights. */
   readonly dtypes?: readonly DType[];
   readonly optional?: boolean;
+  /**
+   * An optional operand that joined the op later, behind the others: a driver takes it only if its manifest lists it in
+   * `takes`; plans without it are those of before.
+   */
+  readonly claimed?: true;
   /** The op writes into it (buffers only). */
   readonly written?: boolean;
 }

@@ -11,6 +11,8 @@ interface Case {
   readonly format?: (typeof cacheDtypes)[number];
   /** Standard deviation of q. */
   readonly deviation?: number;
+  /** Standard deviation of the heads' sinks; absent: none. */
+  readonly sinks?: number;
   /** Values that replace others, by index. */
   readonly put?: Readonly<Partial<Record<'q' | 'k' | 'v', Readonly<Record<number, number>>>>>;
 }
@@ -25,6 +27,7 @@ function sample(given: Case) {
     attrs,
     format = 'f32',
     deviation = 1,
+    sinks,
     put = {},
   } = given;
   const [H, Hk, d] = heads;
@@ -44,6 +47,7 @@ function sample(given: Case) {
       cuSeqlens: ints(cuSeqlens),
       kvLengths: ints(sequences.map(([, keys]) => keys)),
       blockTable: ints(table, [sequences.length, perSequence]),
+      ...(sinks !== undefined && { sinks: normal(3, [H], sinks) }),
     },
     attributes: { scale: 1 / Math.sqrt(d), causal: 1, window: 0, softCap: 0, bf16: 0, ...attrs },
   };
@@ -113,6 +117,56 @@ const notFinite = () => [
   }),
 ];
 
+/** With sinks: few rows and many, keys in parts, sinks that take all and next to nothing. */
+const withSinks = () => [
+  sample({ ...fewRows, name: 'sinks, 6 rows', sinks: 1 }),
+  sample({ ...manyRows, name: 'sinks, 38 rows', sinks: 1 }),
+  sample({
+    ...manyRows,
+    name: 'sinks, 38 rows in bf16, f16 cache',
+    sinks: 1,
+    format: 'f16',
+    attrs: { bf16: 1 },
+  }),
+  sample({
+    name: 'sinks far from the scores',
+    heads: [6, 2, 24],
+    sequences: [
+      [3, 9],
+      [20, 20],
+    ],
+    blockSize: 4,
+    sinks: 60,
+  }),
+  sample({
+    name: 'sinks and a window',
+    sequences: [
+      [2, 70],
+      [1, 4],
+    ],
+    blockSize: 16,
+    sinks: 1,
+    attrs: { window: 16 },
+  }),
+  sample({
+    name: 'sinks and keys in parts',
+    heads: [16, 2, 64],
+    sequences: [
+      [1, 900],
+      [2, 300],
+    ],
+    blockSize: 32,
+    sinks: 2,
+  }),
+  sample({
+    name: 'sinks, a row of many heads in parts',
+    heads: [20, 1, 64],
+    sequences: [[1, 700]],
+    blockSize: 32,
+    sinks: 2,
+  }),
+];
+
 /** The whole cache as one block per sequence. */
 const contiguous = { name: 'contiguous', sequences: [[3, 3]], blockSize: 8 } as const;
 
@@ -135,6 +189,7 @@ const otherCaches = [
 ] as const;
 
 export const attentionSamples = (): readonly Sample[] => [
+  ...withSinks(),
   sample(contiguous),
   sample({ ...contiguous, name: 'one token after many', sequences: [[1, 37]], blockSize: 64 }),
   sample({ ...contiguous, name: 'f16 cache', sequences: [[2, 19]], blockSize: 32, format: 'f16' }),
@@ -276,6 +331,12 @@ export const attentionErrors = (): readonly ErrorSample[] => [
   {
     ...sample({ ...contiguous, name: 'heads no multiple of kv heads' }),
     operands: { ...sample(contiguous).operands, q: normal(1, [3, 3, 16]) },
+    code: 'BAD_SHAPE',
+    when: 'record',
+  },
+  {
+    ...sample({ ...contiguous, name: 'a sink for fewer heads' }),
+    operands: { ...sample(contiguous).operands, sinks: normal(3, [3]) },
     code: 'BAD_SHAPE',
     when: 'record',
   },

@@ -8,6 +8,7 @@ import { defineOp } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
 import { record } from '../op/record.js';
 import type { Tensor } from '../tensor.js';
+import type { Weight } from '../weight.js';
 import { attentionErrors, attentionSamples } from './attention-samples.js';
 import { configuredAttributes, needConfigured } from './configured.js';
 import { needCache } from './kv-append.js';
@@ -61,7 +62,9 @@ function placeQuery(
   return { position, firstKey, endKey, table: s * blocksPerSequence };
 }
 
-type Operands = Record<'q' | 'kCache' | 'vCache' | 'cuSeqlens' | 'kvLengths' | 'blockTable', Numbers>;
+type Operands = Record<'q' | 'kCache' | 'vCache' | 'cuSeqlens' | 'kvLengths' | 'blockTable', Numbers> & {
+  readonly sinks?: Numbers | undefined;
+};
 
 /** Throws OUT_OF_RANGE if lengths or tables point outside the rows or the cache. */
 function checkBatch({ q, kCache, cuSeqlens, kvLengths, blockTable }: Operands): void {
@@ -102,17 +105,24 @@ function placesOf({ q, kCache, blockTable }: Operands, query: Query, h: number):
   return places;
 }
 
-/** The softmax weights of the keys at `places` for the query row at `from`, not yet divided by their sum. */
-function weightsOf({ q, kCache }: Operands, attrs: AttentionAttributes, from: number, places: number[]) {
-  const d = q.shape[2]!;
+/** The softmax weights of the keys at `places` for the query row at `from`, not yet divided by their sum and the sink's. */
+function weightsOf(
+  { q, kCache, sinks }: Operands,
+  attrs: AttentionAttributes,
+  from: number,
+  places: number[],
+) {
+  const [, H, d] = q.shape as [number, number, number];
+  const sink = sinks ? sinks.data[(from / d) % H]! : -Infinity;
   const scores = places.map((key) => {
     let dot = 0;
     for (let i = 0; i < d; i++) dot += q.data[from + i]! * kCache.data[key + i]!;
     const scaled = dot * attrs.scale;
     return attrs.softCap > 0 ? attrs.softCap * tanh(scaled / attrs.softCap) : scaled;
   });
-  const highest = scores.reduce((a, b) => max(a, b), -Infinity);
-  return scores.map((score) => exp(score - highest));
+  const highest = scores.reduce((a, b) => max(a, b), sink);
+  const weights = scores.map((score) => exp(score - highest));
+  return { weights, sum: weights.reduce((a, b) => a + b, sinks ? exp(sink - highest) : 0) };
 }
 
 /** softmax(q · Kᵀ · scale) · V for one row and head, in double precision; `absolute` sums |V| instead, for tolerances. */
@@ -129,8 +139,7 @@ function attendHead(
   const v = operands.vCache.data;
   const from = (t * H + h) * d;
   const places = placesOf(operands, query, h);
-  const weights = weightsOf(operands, attrs, from, places);
-  const sum = weights.reduce((a, b) => a + b, 0);
+  const { weights, sum } = weightsOf(operands, attrs, from, places);
   for (let i = 0; i < d; i++) {
     let value = 0;
     for (let j = 0; j < weights.length; j++) {
@@ -216,8 +225,9 @@ export const attention = defineOp({
   name: 'attention',
   doc:
     'softmax(q · Kᵀ · scale) · V over a cache: q [T, H, d], cache [blocks, blockSize, Hk, d] → [T, H, d] (i8, u8: head layout of kvAppend). The batch is ragged: rows cuSeqlens[s] to cuSeqlens[s+1] of q are the ' +
-    'last tokens of sequence s. The kvLengths[s] keys of sequence s lie in blocks blockTable[s, …]. A contiguous cache is one block per sequence. Query head h reads kv head ⌊h · Hk / H⌋. With n rows and L keys, row i has position p = L − n + i. causal = 1: row i reads keys 0 … p; causal = 0: all L keys; window > 0: no key before p − window + 1. softCap > 0: a score s becomes softCap · tanh(s / softCap). A NaN in a row of q, or in a key that the row sees, makes this head of the row NaN; a NaN or an infinity in a value makes its element NaN or infinite, perhaps also in rows of the sequence that do not see it (tiles: 0 · NaN). With bf16 = 1 the kernel may round q, k, v and the softmax weights to bf16. With bf16 = 0 a score may err by 2⁻¹⁵ · |scale| · √Σ(q·k)², so that q and k may be two bf16 each; its weight then errs in proportion.',
-  source: 'Vaswani et al. 2017, eq. 1; Ainslie et al. 2023 (GQA); Kwon et al. 2023 (paged)',
+    'last tokens of sequence s. The kvLengths[s] keys of sequence s lie in blocks blockTable[s, …]. A contiguous cache is one block per sequence. Query head h reads kv head ⌊h · Hk / H⌋. With n rows and L keys, row i has position p = L − n + i. causal = 1: row i reads keys 0 … p; causal = 0: all L keys; window > 0: no key before p − window + 1. softCap > 0: a score s becomes softCap · tanh(s / softCap). sinks [H], one score per head: each softmax has exp(sink) in its divisor too, without a value; scale and softCap do not change it. A NaN in a row of q, or in a key that the row sees, makes this head of the row NaN; a NaN or an infinity in a value makes its element NaN or infinite, perhaps also in rows of the sequence that do not see it (tiles: 0 · NaN). With bf16 = 1 the kernel may round q, k, v and the softmax weights to bf16. With bf16 = 0 a score may err by 2⁻¹⁵ · |scale| · √Σ(q·k)², so that q and k may be two bf16 each; its weight then errs in proportion.',
+  source:
+    'Vaswani et al. 2017, eq. 1; Ainslie et al. 2023 (GQA); Kwon et al. 2023 (paged); OpenAI 2025, gpt-oss model card (sinks)',
   operands: {
     q: { kind: 'tensor', dtypes: ['f32'] },
     kCache: { kind: 'buffer', dtypes: cacheDtypes },
@@ -225,13 +235,14 @@ export const attention = defineOp({
     cuSeqlens: { kind: 'tensor', dtypes: ['i32'] },
     kvLengths: { kind: 'tensor', dtypes: ['i32'] },
     blockTable: { kind: 'tensor', dtypes: ['i32'] },
+    sinks: { kind: 'weight', optional: true, claimed: true },
   },
   attributes: attentionAttributes,
   inRange:
     'cuSeqlens runs from 0 to T and never falls; rows of sequence s ≤ kvLengths[s] ≤ B · blockSize; every block of these keys is in [0, blocks). Entries of blockTable behind the last block of a sequence are arbitrary: do not read them',
   outputs: ['y'],
   accumulation: 'f32',
-  infer({ q, kCache, vCache, cuSeqlens, kvLengths, blockTable }, attrs) {
+  infer({ q, kCache, vCache, cuSeqlens, kvLengths, blockTable, sinks }, attrs) {
     needRank('attention', 'q', q, 3, '[T, H, d]');
     needRank('attention', 'blockTable', blockTable, 2, '[S, blocks of a sequence]');
     const S = blockTable.shape[0]!;
@@ -241,6 +252,7 @@ export const attention = defineOp({
     const [H, Hk] = [q.shape[1]!, kCache.shape[2]!];
     if (Hk === 0 || H % Hk !== 0)
       throw badShape('attention', `the ${H} heads of q must be a multiple of the cache's ${Hk} kv heads`);
+    if (sinks) needShape('attention', 'sinks', sinks.shape, [H], 'a score per head of q');
     needAttentionAttributes('attention', attrs);
     return [{ shape: q.shape, dtype: 'f32' }];
   },
@@ -252,10 +264,18 @@ export const attention = defineOp({
   errors: attentionErrors,
 });
 
-/** Attention of q [T, H, d] over a cache layer → [T, H, d]. Append the keys and values of these rows first. */
-export function call(q: Tensor, layer: KvLayer, batch: AttentionBatch, config: AttnConfig): Tensor {
+/**
+ * Attention of q [T, H, d] over a cache layer → [T, H, d]. Append the keys and values of these rows first. `sinks`: [H].
+ */
+export function call(
+  q: Tensor,
+  layer: KvLayer,
+  batch: AttentionBatch,
+  config: AttnConfig,
+  sinks?: Weight,
+): Tensor {
   needConfigured('attention', q, layer.k.shape[2], 'the cache', layer.k.shape, config);
   const { cuSeqlens, kvLengths, blockTable } = batch;
-  const operands = { q, kCache: layer.k, vCache: layer.v, cuSeqlens, kvLengths, blockTable };
+  const operands = { q, kCache: layer.k, vCache: layer.v, cuSeqlens, kvLengths, blockTable, sinks };
   return record(q, attention, operands, configuredAttributes(config));
 }

@@ -3,6 +3,7 @@ import { add } from './add.js';
 import { argmax } from './argmax.js';
 import { attention } from './attention.js';
 import { cast } from './cast.js';
+import { clamp } from './clamp.js';
 import { conv1d } from './conv1d.js';
 import { embed } from './embed.js';
 import { expertLinear } from './expert-linear.js';
@@ -66,6 +67,7 @@ export const coreOps = {
   tanh,
   sample,
   logProbs,
+  clamp,
 } as const satisfies Record<string, AnyOp>;
 
 export type CoreOpName = keyof typeof coreOps;

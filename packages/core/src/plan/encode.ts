@@ -59,7 +59,7 @@ export const maxDimension = 2 ** 31 - 1;
 
 /** Values of an operand's `region` word. */
 export const regions = {
-  /** An absent optional operand: all its words are 0. */
+  /** An absent optional operand: all its words are 0. An op has no words of its last operands if they are absent and `claimed`. */
   none: 0,
   /** Temporaries, `arenaBytes` in total, with arbitrary initial bytes. Temporaries with disjoint lifetimes may share bytes. */
   arena: 1,
@@ -108,8 +108,16 @@ class Words {
   }
 }
 
-const opWords = ({ operands, attributes, outputs }: PlanOp): number =>
-  4 + attributes.length + (operands.length + outputs.length) * operandWords;
+/** The operands that a plan has: without the last ones if they are absent and joined the op later. */
+function encodedOperands({ op, operands }: PlanOp): PlanOp['operands'] {
+  const rules = Object.values(op.operands);
+  let count = operands.length;
+  while (count > 0 && rules[count - 1]!.claimed && !operands[count - 1]) count--;
+  return operands.slice(0, count);
+}
+
+const opWords = (op: PlanOp): number =>
+  4 + op.attributes.length + (encodedOperands(op).length + op.outputs.length) * operandWords;
 
 function encodeOperand(words: Words, at: number, operand: PlanOperand, layout: Layout): void {
   const { ints } = words;
@@ -137,7 +145,8 @@ function encodeAttributes(words: Words, at: number, { op, attributes }: PlanOp):
 
 /** Writes one record and returns the index after it. */
 function encodeOp(words: Words, at: number, op: PlanOp, layout: Layout): number {
-  const { operands, attributes, outputs } = op;
+  const { attributes, outputs } = op;
+  const operands = encodedOperands(op);
   words.ints[at] = opcodes.get(op.op.name)!;
   words.ints[at + 1] = opWords(op);
   words.ints[at + 2] = attributes.length;

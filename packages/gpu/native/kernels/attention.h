@@ -13,9 +13,10 @@ struct Attention {
   Global<const Byte> k, v;                  // [blocks, block_size, kv_heads, d]: cache.h
   Global<const int> bounds, lengths, table; // cuSeqlens [sequences + 1], kvLengths [sequences], blockTable [sequences, table_width]
   Global<float> y;                          // [rows, heads, d]
-  Global<float> partial;                    // [rows, heads, parts, d + 2], if there is more than one part
+  Global<float> partial;                    // [rows, heads, parts, d + 2], if they are merged
   Global<int> filled;                       // [rows, heads], likewise: parts that have keys, the first ones
   int parts, least_keys;                    // of a part, at least
+  int merged;                               // the result is parts, for attention_merge: there are several, or sinks
   int rows, heads, kv_heads, d;
   int blocks, block_size, sequences, table_width;
   float scale, soft_cap;
@@ -151,7 +152,7 @@ FUNCTION void attend_cached(ARGUMENTS const Attention& args, Shared<float> sums,
     const int length = args.lengths[s], position = length - args.bounds[s + 1] + tile.row;
     const KeyRange all = {first_key(position, args.window), args.causal ? position + 1 : length};
     range = keys_of_part(all, part, args.parts, args.least_keys);
-    if (args.parts > 1 && part == 0 && thread_index() < tile.count)
+    if (args.merged && part == 0 && thread_index() < tile.count)
       args.filled[int64_t(tile.row) * args.heads + tile.first + thread_index()] = filled_parts(all, args.parts, args.least_keys);
     if (part > 0 && range.first >= range.end) return;
     const int block = range.first / args.block_size, blocks = (range.end + args.block_size - 1) / args.block_size - block;
@@ -162,7 +163,7 @@ FUNCTION void attend_cached(ARGUMENTS const Attention& args, Shared<float> sums,
   const CachedKeys<Kind> keys = {args.k, args.v, table, args.block_size, args.kv_heads, tile.kv_head, Kind::bytes(args.d)};
   const ScoreRule rule = {args.scale, args.soft_cap};
   const Global<const float> q = args.q + head * args.d;
-  if (args.parts == 1) return attend(keys, range.first, range.end, q, Whole{args.y + head * args.d}, tile.count, args.d, rule, merging);
+  if (!args.merged) return attend(keys, range.first, range.end, q, Whole{args.y + head * args.d}, tile.count, args.d, rule, merging);
   const int size = args.d + 2;
   const Part result = {args.partial + (head * args.parts + part) * size, args.parts * size};
   attend(keys, range.first, range.end, q, result, tile.count, args.d, rule, merging);
@@ -181,12 +182,13 @@ ATTENTION(CacheI8, i8)
 ATTENTION(CacheE4m3, e4m3)
 #undef ATTENTION
 
-// The parts of a row and head as one: a block per row and head. A part with a total of 0 is empty: other rows see its keys.
+// The parts of a row and head as one, with its sink: a block per row and head. A part with a total of 0 is empty: other rows see its keys.
 struct AttentionMerge {
   Global<const float> partial; // [rows · heads, parts, d + 2]
   Global<const int> filled;    // [rows · heads]: parts that were written, the first ones
   Global<float> y;             // [rows · heads, d]
-  int parts, d;
+  Global<const float> sinks;   // [heads]: a score without a value, or what `sunk` says
+  int parts, d, heads, sunk;   // sunk: 1 with sinks, else 0
 };
 
 CONSTANT int MERGE_WARPS = 8; // at most
@@ -253,9 +255,10 @@ KERNEL(attention_merge, AttentionMerge) {
   const int count = filled_of(args), size = args.d + 2;
   const Global<const float> parts = args.partial + int64_t(block_index()) * args.parts * size;
   const Global<float> y = args.y + int64_t(block_index()) * args.d;
-  if (count == 1) return put_part(parts, y, args.d);
+  if (count == 1 && !args.sunk) return put_part(parts, y, args.d);
   const PartSeen seen = part_of_lane(parts, 0, count, size);
-  const float highest = highest_of_parts(parts, seen, count, size);
+  const float sink = args.sunk ? float(args.sinks[block_index() % args.heads]) : -infinity();
+  const float highest = largest(highest_of_parts(parts, seen, count, size), sink);
   MergedSums sums = with_parts({}, parts, seen, 0, count, args.d, highest);
   for (int first = WARP; first < count; first += WARP)
     sums = with_parts(sums, parts, part_of_lane(parts, first, count, size), first, count, args.d, highest);
@@ -264,7 +267,7 @@ KERNEL(attention_merge, AttentionMerge) {
   for (int i = thread_index(); i < args.d; i += block_threads()) {
     float sum = 0;
     for (int w = 0; w < block_threads() / WARP; w++) sum += of_warps[w * ATTENTION_WIDTH + i];
-    y[i] = sum / sums.total;
+    y[i] = sum / (sums.total + exponential(sink - shift_of(highest)));
   }
 }
 

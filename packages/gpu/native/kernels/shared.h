@@ -7,6 +7,7 @@
 #include "block-products.h"
 #include "cast.h"
 #include "chain.h"
+#include "clamp.h"
 #include "elementwise.h"
 #include "embed.h"
 #include "expert-linear.h"

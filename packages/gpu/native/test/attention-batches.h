@@ -176,9 +176,9 @@ struct Cached {
     const Array<float> partial(std::vector<float>(size_t(parts) * results * size_t(d + 2), NAN)); // parts without keys are not read
     const Array<int> filled(results);
     const Attention args{queries.global(), keys.global(), values.global(), at.global(), counts.global(), block_table.global(),
-                         y.global(), partial.global(), filled.global(), parts, least_keys, rows, heads, kv_heads, d, blocks_of_cache, size, S, width,
+                         y.global(), partial.global(), filled.global(), parts, least_keys, parts > 1, rows, heads, kv_heads, d, blocks_of_cache, size, S, width,
                          scale, rule.soft_cap, rule.causal, rule.window, faults.global(), op};
-    const AttentionMerge merging{partial.global(), filled.global(), y.global(), parts, d};
+    const AttentionMerge merging{partial.global(), filled.global(), y.global(), {}, parts, d, heads, 0};
     const std::string of_tiles = tile_kernel("attention_tile_", tile_parts, d) + "_";
     const int tiles = rows / rows_of_tile(tile_parts) + S, blocks = tile_parts ? tiles * heads : rows * tiles_of_row(heads, kv_heads, d) * parts;
     if (packed) return run_packed(args, body, faults, y);
@@ -197,7 +197,7 @@ struct Cached {
     const int warps = d > 64 && !has_scales(type) ? GROUP_WARPS_WIDE_HALVES : GROUP_WARPS;
     launched(name.c_str(), tiles * kv_heads * parts, warps * WARP, of_group, [&] {
       fault = faults.values()[0];
-      const AttentionMerge merging{args.partial, args.filled, args.y, parts, d};
+      const AttentionMerge merging{args.partial, args.filled, args.y, {}, parts, d, heads, 0};
       if (parts > 1 && fault == 0) launch(*find_kernel("attention_merge"), args.rows * heads, 64, &merging, 1);
       body(y.values());
     });

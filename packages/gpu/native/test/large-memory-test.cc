@@ -181,7 +181,7 @@ void the_last_block_agrees() {
     const Array<float> y(std::vector<float>(width, -7));
     run_last(name, launched, block_threads,
              args_of(Attention{Global<const float>(query.global()), k.global(), v.global(), Global<const int>(bounds.global()),
-                               Global<const int>(lengths.global()), Global<const int>(table.global()), y.global(), {}, {}, 1, 256, 1, heads, heads, d,
+                               Global<const int>(lengths.global()), Global<const int>(table.global()), y.global(), {}, {}, 1, 256, 0, 1, heads, heads, d,
                                blocks, size, 1, 1, scale, 0, 1, 0, fault.global(), 1}),
              launched);
     agrees(name, y.values(), 1e-5, wanted);

@@ -81,6 +81,9 @@ void scale_and_log10_agree() {
     launched("scale", 3, 64, Scale{from.global(), to.global(), int64_t(x.size()), 0.3f}, [&] {
       close("scale", to.values(), 0, 1e-7, [&](int64_t i) { return double(x[i]) * 0.3f; });
     });
+    launched("clamp_op", 3, 64, Clamp{from.global(), to.global(), int64_t(x.size()), -2.f, INFINITY}, [&] {
+      close("clamp", to.values(), 0, 0, [&](int64_t i) { return isnan(x[i]) ? NAN : fmax(x[i], -2.f); });
+    });
     for (const float floor : {0.f, 1e-10f, 0.5f})
       launched("log10_op", 3, 64, Log10{from.global(), to.global(), int64_t(x.size()), floor}, [&] {
         close("log10", to.values(), 1e-6, 1e-6, [&](int64_t i) { return isnan(x[i]) ? NAN : ::log10(fmax(x[i], floor)); });

@@ -16,6 +16,8 @@ export interface AttentionWeights {
   readonly kBias?: Weight | undefined;
   readonly vBias?: Weight | undefined;
   readonly attnOutputBias?: Weight | undefined;
+  /** [H], a score per head without a value. */
+  readonly sinks?: Weight | undefined;
 }
 
 /** A step's queries [T, H, d], keys and values [T, Hk, d]. */
@@ -58,7 +60,8 @@ export function attendCache(b: Backend, config: DecoderConfig) {
     const rotated = (x: Tensor) => (config.unrotated?.[i] ? x : b.rope(x, batch.positions, rope));
     const rotatedQ = rotated(q);
     b.kvAppend(kv, rotated(k), v, batch.slots);
-    const y = b.attention(rotatedQ, kv, batch, { ...attnConfigs[i]!, bf16: w.q.format !== 'f32' }); // [T, H, d]
+    const attnConfig = { ...attnConfigs[i]!, bf16: w.q.format !== 'f32' };
+    const y = b.attention(rotatedQ, kv, batch, attnConfig, w.sinks); // [T, H, d]
     return b.linear(b.view(y, [T, heads * headDim]), w.attnOutput, { bias: w.attnOutputBias }); // [T, D]
   };
 }

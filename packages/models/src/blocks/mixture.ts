@@ -1,5 +1,5 @@
-import type { Backend, MoeRouting, Tensor, Weight } from '@quern/core';
-import type { DecoderConfig } from '../config/decoder-config.js';
+import type { Backend, Tensor, Weight } from '@quern/core';
+import type { ClampedGate, DecoderConfig, MixtureConfig } from '../config/decoder-config.js';
 import { type FeedForwardWeights, swigluFeedForward } from './feed-forward.js';
 
 /** The weights of a mixture of E experts. */
@@ -12,24 +12,52 @@ export interface MixtureWeights {
   readonly upExperts: Weight;
   /** [E, D, F] */
   readonly downExperts: Weight;
+  /** [E] */
+  readonly routerBias?: Weight | undefined;
+  /** [E, F] */
+  readonly gateExpertsBias?: Weight | undefined;
+  /** [E, F] */
+  readonly upExpertsBias?: Weight | undefined;
+  /** [E, D] */
+  readonly downExpertsBias?: Weight | undefined;
 }
 
 /**
  * residual + Σ p_e · down_e(silu(gate_e(x)) · up_e(x)) over the top k experts of the router: x and residual [T, D] →
- * [T, D] (Jiang et al. 2024, Mixtral of Experts, §2.1). One op (moeFused) if the backend has it, else plain ops.
+ * [T, D] (Jiang et al. 2024, Mixtral of Experts, §2.1). Plain ops; one op (moeFused) if the backend has it and no
+ * matrix has a bias.
  */
-export function mixtureFeedForward(b: Backend, routing: MoeRouting) {
+export function mixtureFeedForward(b: Backend, routing: MixtureConfig) {
+  const { experts: count, chosen, renormalise, clamped } = routing;
+  const activate = clamped ? clampedSwiglu(b, clamped) : (gate: Tensor, up: Tensor) => b.swiglu(gate, up);
   return (x: Tensor, residual: Tensor, w: MixtureWeights): Tensor => {
     const experts = { router: w.router, gate: w.gateExperts, up: w.upExperts, down: w.downExperts };
-    if (b.moeFused) return b.moeFused.moe(x, experts, residual, routing);
+    if (b.moeFused && !w.routerBias && !clamped)
+      return b.moeFused.moe(x, experts, residual, { experts: count, chosen, renormalise });
     const [T, D] = x.shape as [number, number];
-    const { chosen } = routing;
-    const { ids, weights } = route(b, b.linear(x, w.router), routing); // [T, k] both
-    const gate = b.expertLinear(x, experts.gate, ids); // [T, k, F]
-    const up = b.expertLinear(x, experts.up, ids); // [T, k, F]
-    const inner = b.view(b.swiglu(gate, up), [T * chosen, gate.shape[2]!]);
-    const outputs = b.expertLinear(inner, experts.down, b.view(ids, [T * chosen, 1])); // [T · k, 1, D]
+    const { ids, weights } = route(b, b.linear(x, w.router, { bias: w.routerBias }), routing); // [T, k] both
+    const gate = expertRows(b, x, ids, experts.gate, w.gateExpertsBias); // [T · k, F]
+    const up = expertRows(b, x, ids, experts.up, w.upExpertsBias); // [T · k, F]
+    const each = b.view(ids, [T * chosen, 1]);
+    const outputs = expertRows(b, activate(gate, up), each, experts.down, w.downExpertsBias); // [T · k, D]
     return b.add(residual, b.weightedSum(b.view(outputs, [T, chosen, D]), weights)); // [T, D]
+  };
+}
+
+/** x [T, K] times the matrices of experts `ids` [T, k], and their biases: → [T · k, N]. */
+function expertRows(b: Backend, x: Tensor, ids: Tensor, matrices: Weight, bias?: Weight): Tensor {
+  const [T, k] = ids.shape as [number, number];
+  const y = b.expertLinear(x, matrices, ids); // [T, k, N]
+  const rows = b.view(y, [T * k, y.shape[2]!]);
+  return bias ? b.add(rows, b.embed(bias, b.view(ids, [T * k]))) : rows;
+}
+
+/** g · σ(α · g) · (u + 1), g at most `limit`, u within ±`limit` (gpt-oss model card, OpenAI 2025, §2.2). */
+function clampedSwiglu(b: Backend, { alpha, limit }: ClampedGate) {
+  return (gate: Tensor, up: Tensor): Tensor => {
+    const g = b.clamp(gate, Number.NEGATIVE_INFINITY, limit);
+    const gated = b.scale(b.silu(b.scale(g, alpha)), 1 / alpha); // silu(α · g) / α
+    return b.add(gated, b.mul(gated, b.clamp(up, -limit, limit)));
   };
 }
 
@@ -52,7 +80,7 @@ export function sparseFeedForward(b: Backend, { mixture: routing }: DecoderConfi
 }
 
 /** Top k of scores [T, E]. Renormalised: softmax over the k scores alone, since softmax's divisor cancels. */
-function route(b: Backend, scores: Tensor, { chosen, renormalise }: MoeRouting) {
+function route(b: Backend, scores: Tensor, { chosen, renormalise }: MixtureConfig) {
   const { values, indices } = b.topK(renormalise ? scores : b.softmax(scores), chosen);
   return { ids: indices, weights: renormalise ? b.softmax(values) : values };
 }

@@ -58,6 +58,14 @@ export interface MixtureConfig extends MoeRouting {
   readonly feedForward: number;
   /** Per layer: mixture (true) or dense (false). */
   readonly sparse: readonly boolean[];
+  /** The experts compute g · σ(alpha · g) · (u + 1) of clamped g and u; absent: silu(g) · u (gpt-oss). */
+  readonly clamped?: ClampedGate;
+}
+
+/** g is at most `limit`, u within ±`limit`. */
+export interface ClampedGate {
+  readonly alpha: number;
+  readonly limit: number;
 }
 
 /** Upper bounds of sizes: far above any model, low enough that a broken file cannot exhaust memory. */

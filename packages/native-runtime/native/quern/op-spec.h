@@ -13,6 +13,7 @@ struct OperandSpec {
   OperandKind kind;
   bool optional;
   bool written;
+  bool claimed = false; // joined the op later: older plans lack it
 };
 
 inline constexpr int max_operands = 10;

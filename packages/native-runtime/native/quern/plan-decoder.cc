@@ -43,20 +43,29 @@ PlanDecoder::Header PlanDecoder::read_header() {
   return {ops, arena_bytes_};
 }
 
+// Whether a plan may lack the last `missing` inputs.
+static bool may_lack(const OpSpec& op, int32_t missing) {
+  for (int32_t i = 1; i <= missing; i++)
+    if (i > op.inputs || !op.operand[op.inputs - i].claimed) return false;
+  return missing >= 0;
+}
+
 PlanOp PlanDecoder::read_op(std::vector<Operand>& operands) {
   const size_t start = at_;
   const int32_t opcode = word(), words = word(), attributes = word(), count = word();
   const OpSpec* op = find_op(opcode);
   if (!op) fail(Code::unsupported, "no kernel has opcode %d", opcode);
-  const int32_t expected = 4 + op->attributes + op->operands * operand_words;
-  if (attributes != op->attributes || count != op->operands || words != expected ||
+  const int32_t missing = may_lack(*op, op->operands - count) ? op->operands - count : 0, present = op->inputs - missing;
+  const int32_t expected = 4 + op->attributes + (op->operands - missing) * operand_words;
+  if (attributes != op->attributes || count != op->operands - missing || words != expected ||
       words_.size() - start < static_cast<size_t>(expected))
     fail(Code::bad_argument, "[%s] malformed plan: %d attributes and %d operands in %d words; the op has %d and %d in %d",
          op->name, attributes, count, words, op->attributes, op->operands, expected);
   const auto values = words_.subspan(at_, attributes);
   at_ += attributes;
   const size_t first = operands.size();
-  for (int32_t i = 0; i < count; i++) operands.push_back(read_operand(*op, i));
+  for (int32_t i = 0; i < op->operands; i++)
+    operands.push_back(i < present || i >= op->inputs ? read_operand(*op, i) : Operand());
   return {op, values, std::span(operands).subspan(first)};
 }
 

@@ -1,5 +1,7 @@
 #include "quern/plan.h"
 
+#include <algorithm>
+
 #include "quern/failure.h"
 #include "quern/plan-decoder.h"
 
@@ -19,12 +21,28 @@ static void need_apart(const PlanOp& op) {
              op.spec->operand[output].name, op.spec->operand[other].name);
 }
 
+// Words of an op without attributes and operands.
+static constexpr size_t least_op_words = 4;
+
+// Most operands of an op that older plans lack.
+static constexpr size_t most_claimed() {
+  size_t most = 0;
+  for (const OpSpec& op : op_table) {
+    size_t count = 0;
+    for (const OperandSpec& operand : op.operand) count += operand.claimed;
+    most = std::max(most, count);
+  }
+  return most;
+}
+
 Plan::Plan(std::vector<int32_t> words, const HostMemory& host, const BufferTable& buffers, const WeightTable& weights)
     : words_(std::move(words)), host_(host) {
   PlanDecoder decoder(words_, host, buffers, weights);
   const auto header = decoder.read_header();
   arena_bytes_ = header.arena_bytes;
-  operands_.reserve(words_.size() / operand_words); // reallocation would invalidate spans into operands_
+  // Reallocation would invalidate spans into operands_. An operand that an older plan lacks has no words.
+  const size_t most_ops = std::min<size_t>(header.ops, words_.size() / least_op_words);
+  operands_.reserve(words_.size() / operand_words + most_ops * most_claimed());
   for (int32_t i = 0; i < header.ops; i++) {
     ops_.push_back(decoder.read_op(operands_));
     need_apart(ops_.back());

@@ -35,6 +35,7 @@ export const nativeCoreOps = [
   'tanh',
   'sample',
   'logProbs',
+  'clamp',
 ] as const satisfies readonly CoreOpName[];
 
 /** The fused ops. */

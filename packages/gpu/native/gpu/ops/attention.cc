@@ -88,16 +88,18 @@ static int64_t tiles_of_row(int64_t heads, int64_t kv_heads, int64_t d) {
 
 void split_keys(const OpCall& op, Attention& args, int64_t tiles, int64_t blocks) {
   args.parts = int(parts_of_keys(int64_t(args.table_width) * args.block_size, tiles, blocks));
-  if (args.parts == 1) return;
+  args.merged = args.parts > 1 || op.present(AttentionOp::SINKS);
+  if (!args.merged) return;
   const int64_t results = int64_t(args.rows) * args.heads;
   args.partial = op.scratch<float>(results * args.parts * (args.d + 2));
   args.filled = op.scratch<int>(results);
 }
 
 void merge_parts(const OpCall& op, const Attention& args) {
-  if (args.parts > 1)
+  if (args.merged)
     op.launch("attention_merge", int64_t(args.rows) * args.heads, MERGE_WARPS * WARP,
-              AttentionMerge{args.partial, args.filled, args.y, args.parts, args.d});
+              AttentionMerge{args.partial, args.filled, args.y, op.vector(AttentionOp::SINKS, args.heads), args.parts, args.d,
+                             args.heads, op.present(AttentionOp::SINKS)});
 }
 
 static void launch_rows(const OpCall& op, Attention args, const std::string& suffix) {
@@ -131,6 +133,7 @@ void attention(const OpCall& op) {
                        nullptr,
                        1,
                        LEAST_KEYS,
+                       0,
                        op.small(T),
                        op.small(H),
                        op.small(Hk),

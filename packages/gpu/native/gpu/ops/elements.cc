@@ -2,6 +2,7 @@
 #include "gpu/ops/elements.h"
 #include "gpu/ops/ops.h"
 #include "kernels/cast.h"
+#include "kernels/clamp.h"
 #include "kernels/elementwise.h"
 #include "kernels/gated.h"
 #include "kernels/log10.h"
@@ -47,6 +48,12 @@ void log10(const OpCall& op) {
   const quern::Floats x = op.floats(Log10Op::X), y = op.floats(Log10Op::Y);
   op.need(x.same_shape(y), "y must have the shape of x");
   launch_map(op, "log10_op", Log10{x.data, y.data, y.count, op.number(Log10Op::FLOOR)});
+}
+
+void clamp(const OpCall& op) {
+  const quern::Floats x = op.floats(ClampOp::X), y = op.floats(ClampOp::Y);
+  op.need(x.same_shape(y), "y must have the shape of x");
+  launch_map(op, "clamp_op", Clamp{x.data, y.data, y.count, op.number(ClampOp::LOW), op.number(ClampOp::HIGH)});
 }
 
 static const char* format_of(const OpCall& op, const Operand& operand) {

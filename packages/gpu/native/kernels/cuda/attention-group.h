@@ -265,7 +265,7 @@ FUNCTION void attend_chunks(GroupSeen<ELEMENTS>& seen, const ChunkSource<Chunk, 
 
 // Where a row's result goes: y, or its part.
 FUNCTION void put_result(const Attention& args, int64_t head, int part, int element, float sum, float highest, float total) {
-  if (args.parts == 1) args.y[head * args.d + element] = sum / total;
+  if (!args.merged) args.y[head * args.d + element] = sum / total;
   else Part{args.partial + (head * args.parts + part) * (args.d + 2), 0}.put(0, args.d, element, sum, highest, total);
 }
 
@@ -321,7 +321,7 @@ FUNCTION void attend_packed(const Attention& args, PackedTile tile, int group, i
   const KeyRange range = keys_of_part(all, part, args.parts, args.least_keys);
   if (part > 0 && range.first >= range.end) return;
   LaneRows rows = lane_rows(args, tile, group, kv_head, range);
-  if (args.parts > 1 && part == 0 && warp() == 0) put_filled(args, tile, rows, filled_parts(all, args.parts, args.least_keys));
+  if (args.merged && part == 0 && warp() == 0) put_filled(args, tile, rows, filled_parts(all, args.parts, args.least_keys));
   const LaneQueries<ELEMENTS, Chunk> queries = load_queries<ELEMENTS, Chunk>(args, rows);
 
   const Global<const int> table = args.table + int64_t(tile.sequence) * args.table_width;

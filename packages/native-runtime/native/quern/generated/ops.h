@@ -101,9 +101,9 @@ struct RopeOp {
   static void run(Call& call);
 };
 
-// attention(q, kCache, vCache, cuSeqlens, kvLengths, blockTable) → y
+// attention(q, kCache, vCache, cuSeqlens, kvLengths, blockTable, sinks?) → y
 struct AttentionOp {
-  enum Operands : int { Q, K_CACHE, V_CACHE, CU_SEQLENS, KV_LENGTHS, BLOCK_TABLE, Y };
+  enum Operands : int { Q, K_CACHE, V_CACHE, CU_SEQLENS, KV_LENGTHS, BLOCK_TABLE, SINKS, Y };
   enum Attributes : int { SCALE, CAUSAL, WINDOW, SOFT_CAP, BF16 };
   static constexpr int32_t index = 12; // in op_table
   static void run(Call& call);
@@ -249,11 +249,19 @@ struct LogProbsOp {
   static void run(Call& call);
 };
 
+// clamp(x) → y
+struct ClampOp {
+  enum Operands : int { X, Y };
+  enum Attributes : int { LOW, HIGH };
+  static constexpr int32_t index = 32; // in op_table
+  static void run(Call& call);
+};
+
 // addRmsNorm(a, b, w) → sum, y
 struct AddRmsNormOp {
   enum Operands : int { A, B, W, SUM, Y };
   enum Attributes : int { EPS };
-  static constexpr int32_t index = 32; // in op_table
+  static constexpr int32_t index = 33; // in op_table
   static void run(Call& call);
 };
 
@@ -261,7 +269,7 @@ struct AddRmsNormOp {
 struct GateUpSwigluOp {
   enum Operands : int { X, GATE, UP, Y };
   enum Attributes : int { BATCH_INVARIANT };
-  static constexpr int32_t index = 33; // in op_table
+  static constexpr int32_t index = 34; // in op_table
   static void run(Call& call);
 };
 
@@ -269,7 +277,7 @@ struct GateUpSwigluOp {
 struct QkvLinearOp {
   enum Operands : int { X, Q, K, V, Q_BIAS, K_BIAS, V_BIAS, YQ, YK, YV };
   enum Attributes : int { BATCH_INVARIANT };
-  static constexpr int32_t index = 34; // in op_table
+  static constexpr int32_t index = 35; // in op_table
   static void run(Call& call);
 };
 
@@ -277,14 +285,14 @@ struct QkvLinearOp {
 struct QkNormRopeAppendOp {
   enum Operands : int { Q, K, V, Q_NORM, K_NORM, TABLE, SLOTS, K_CACHE, V_CACHE, Y };
   enum Attributes : int { EPS, LAYOUT };
-  static constexpr int32_t index = 35; // in op_table
+  static constexpr int32_t index = 36; // in op_table
   static void run(Call& call);
 };
 
 // linearArgmax(x, w) → y
 struct LinearArgmaxOp {
   enum Operands : int { X, W, Y };
-  static constexpr int32_t index = 36; // in op_table
+  static constexpr int32_t index = 37; // in op_table
   static void run(Call& call);
 };
 
@@ -292,7 +300,7 @@ struct LinearArgmaxOp {
 struct MoeOp {
   enum Operands : int { X, ROUTER, GATE, UP, DOWN, RESIDUAL, Y };
   enum Attributes : int { CHOSEN, RENORMALISE };
-  static constexpr int32_t index = 37; // in op_table
+  static constexpr int32_t index = 38; // in op_table
   static void run(Call& call);
 };
 
@@ -300,7 +308,7 @@ struct MoeOp {
 struct AddLayerNormOp {
   enum Operands : int { A, B, W, BIAS, SUM, Y };
   enum Attributes : int { EPS };
-  static constexpr int32_t index = 38; // in op_table
+  static constexpr int32_t index = 39; // in op_table
   static void run(Call& call);
 };
 
@@ -308,21 +316,21 @@ struct AddLayerNormOp {
 struct BiasGeluOp {
   enum Operands : int { X, W, BIAS, Y };
   enum Attributes : int { FORM, BATCH_INVARIANT };
-  static constexpr int32_t index = 39; // in op_table
+  static constexpr int32_t index = 40; // in op_table
   static void run(Call& call);
 };
 
 // addLowRank(base, x, a, b, ids, scales) → y
 struct AddLowRankOp {
   enum Operands : int { BASE, X, A, B, IDS, SCALES, Y };
-  static constexpr int32_t index = 40; // in op_table
+  static constexpr int32_t index = 41; // in op_table
   static void run(Call& call);
 };
 
 // linearMask(x, w, bits) → y
 struct LinearMaskOp {
   enum Operands : int { X, W, BITS, Y };
-  static constexpr int32_t index = 41; // in op_table
+  static constexpr int32_t index = 42; // in op_table
   static void run(Call& call);
 };
 
@@ -359,7 +367,8 @@ struct LinearMaskOp {
   X(Log10Op, log10) \
   X(TanhOp, tanh) \
   X(SampleOp, sample) \
-  X(LogProbsOp, log_probs)
+  X(LogProbsOp, log_probs) \
+  X(ClampOp, clamp)
 
 #define QUERN_FUSED_OPS(X) \
   X(AddRmsNormOp, add_rms_norm) \
@@ -422,13 +431,14 @@ inline constexpr OpSpec op_table[] = {
      {{"x", OperandKind::tensor, false, false},
       {"table", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
-    {12, "attention", 5, 6, 7,
+    {12, "attention", 5, 7, 8,
      {{"q", OperandKind::tensor, false, false},
       {"kCache", OperandKind::buffer, false, false},
       {"vCache", OperandKind::buffer, false, false},
       {"cuSeqlens", OperandKind::tensor, false, false},
       {"kvLengths", OperandKind::tensor, false, false},
       {"blockTable", OperandKind::tensor, false, false},
+      {"sinks", OperandKind::weight, true, false, true},
       {"y", OperandKind::tensor, false, true}}},
     {13, "kvAppend", 0, 5, 5,
      {{"k", OperandKind::tensor, false, false},
@@ -510,6 +520,9 @@ inline constexpr OpSpec op_table[] = {
     {31, "logProbs", 0, 2, 3,
      {{"x", OperandKind::tensor, false, false},
       {"tokens", OperandKind::tensor, false, false},
+      {"y", OperandKind::tensor, false, true}}},
+    {32, "clamp", 2, 1, 2,
+     {{"x", OperandKind::tensor, false, false},
       {"y", OperandKind::tensor, false, true}}},
     {64, "addRmsNorm", 1, 3, 5,
      {{"a", OperandKind::tensor, false, false},

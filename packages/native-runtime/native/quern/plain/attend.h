@@ -14,6 +14,7 @@ struct AttentionRule {
   bool causal;
   int32_t window;
   float soft_cap;
+  float sink = -HUGE_VALF; // a score without a value; -inf: none
 };
 
 // y [d] = softmax(q · K · scale) · V over keys [first, end); get(key, k, v) fills k [d] and v [d]. No keys: zeros.
@@ -21,7 +22,7 @@ template <class Get>
 void attend(const float* q, int64_t d, int64_t first, int64_t end, const AttentionRule& rule, const Get& get, float* y) {
   std::vector<float> k(d), v(d);
   std::vector<double> scores, sums(d);
-  double highest = -HUGE_VAL, total = 0;
+  double highest = rule.sink;
   for (int64_t key = first; key < end; key++) {
     get(key, k.data(), v.data());
     double score = 0;
@@ -31,6 +32,7 @@ void attend(const float* q, int64_t d, int64_t first, int64_t end, const Attenti
     scores.push_back(score);
     highest = std::max(highest, score);
   }
+  double total = rule.sink == -HUGE_VALF ? 0 : std::exp(rule.sink - highest);
   for (int64_t key = first; key < end; key++) {
     const double weight = std::exp(scores[key - first] - highest);
     get(key, k.data(), v.data());

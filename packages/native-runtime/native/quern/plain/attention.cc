@@ -49,11 +49,13 @@ void attention(const OpView& op) {
   const Batch batch = batch_of(op, T, Hk, d);
   op.need(q.same_shape(y) && Hk > 0 && H % Hk == 0 && batch.keys.alike(batch.values),
           "y must have the shape of q, the caches alike, H a multiple of Hk");
-  const AttentionRule rule = {op.number(AttentionOp::SCALE), op.flag(AttentionOp::CAUSAL), op.integer(AttentionOp::WINDOW),
+  const float* sinks = vector(op, AttentionOp::SINKS, H);
+  AttentionRule rule = {op.number(AttentionOp::SCALE), op.flag(AttentionOp::CAUSAL), op.integer(AttentionOp::WINDOW),
                               op.number(AttentionOp::SOFT_CAP)};
   for (int64_t s = 0; s < batch.S; s++)
     for (int64_t row = batch.bounds[s] * H; row < batch.bounds[s + 1] * H; row++) {
       const int64_t length = batch.lengths[s], position = length - batch.bounds[s + 1] + row / H, head = row % H * Hk / H;
+      if (sinks) rule.sink = sinks[row % H];
       const KeyRange range(position, length, rule);
       attend(q.row(row), d, range.first, range.end, rule, [&](int64_t key, float* k, float* v) {
         batch.keys.get(batch.slot(s, key), head, k);

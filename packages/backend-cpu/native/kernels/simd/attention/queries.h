@@ -44,7 +44,10 @@ inline Queries open_queries(const Attend& a) {
   return first;
 }
 
-inline void close_head(const Attend& a, const Queries& s, float* y, float* parts) {
+// What a sink adds to the sum of a query's weights.
+inline float sink_weight(float sink, float top) { return largest(exp(set(sink - (top == -INF ? 0 : top)))); }
+
+inline void close_head(const Attend& a, const Queries& s, float* y, float* parts, const float* sinks) {
   for (int32_t r = 0; r < s.count; r++) {
     const float* sums = s.y + r * s.width;
     if (parts) {
@@ -52,7 +55,8 @@ inline void close_head(const Attend& a, const Queries& s, float* y, float* parts
       each(s.d, [&](int64_t i, auto... n) { store(part + i, load(sums + i, n...), n...); });
       part[s.d] = s.top[r], part[s.d + 1] = s.total[r];
     } else {
-      const Floats share = set(1 / s.total[r]); // every row sees a key: total 0 means that all scores are -inf
+      const float sink = sinks ? sink_weight(sinks[r % a.group], s.top[r]) : 0;
+      const Floats share = set(1 / (s.total[r] + sink)); // every row sees a key: total 0 means that all scores are -inf
       float* row = y + r / a.group * a.row_stride + r % a.group * s.d;
       each(s.d, [&](int64_t i, auto... n) { store(row + i, load(sums + i, n...) * share, n...); });
     }
@@ -63,7 +67,8 @@ inline void close_head(const Attend& a, const Queries& s, float* y, float* parts
 inline void close_queries(const Attend& a, const Queries& first) {
   for (int32_t head = 0; head < a.heads; head++)
     close_head(a, of_head(first, head), a.y + head * int64_t(a.group) * first.d,
-               a.part ? a.part + head * first.count * attend_part(first.d) : nullptr);
+               a.part ? a.part + head * first.count * attend_part(first.d) : nullptr,
+               a.sinks ? a.sinks + head * a.group : nullptr);
 }
 
 } // namespace

@@ -290,7 +290,7 @@ inline void attend_in_tiles(const Attend& a) {
     attend_block<T, P>(a, m, block);
   });
   release();
-  if (a.part)
+  if (a.part || a.sinks)
     for (int32_t r = 0; r < m.queries.count; r++) m.queries.top[r] *= LN_2;
   close_queries(a, m.queries);
 }

@@ -55,7 +55,8 @@ static void launch_tiles(const OpCall& op, const std::string& name, const Args& 
 
 bool launch_matrix_attention(const OpCall& op, const Attention& args, const std::string& suffix, bool bf16) {
   const int parts = parts_of_q(op, args.d, bf16);
-  if (suffix != "_f32" && takes_tiles(args, parts)) launch_tiles(op, "attention_tile_", args, parts, suffix);
+  const bool sinks = op.present(AttentionOp::SINKS); // attention_merge adds them, and tiles are not merged
+  if (suffix != "_f32" && !sinks && takes_tiles(args, parts)) launch_tiles(op, "attention_tile_", args, parts, suffix);
   else if (takes_group(op, args, suffix)) launch_group(op, args, suffix);
   else return false;
   return true;

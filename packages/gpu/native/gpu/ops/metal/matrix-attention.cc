@@ -22,6 +22,7 @@ static bool launch_tiles(const OpCall& op, const std::string& name, const Args& 
 }
 
 bool launch_matrix_attention(const OpCall& op, const Attention& args, const std::string& suffix, bool) {
+  if (op.present(AttentionOp::SINKS)) return false; // attention_merge adds them, and tiles are not merged
   return launch_tiles(op, "attention_tile", args, suffix);
 }
 
