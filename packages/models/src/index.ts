@@ -24,6 +24,7 @@ export {
   readHeads,
   sameWindow,
 } from './config/decoder-config.js';
+export { readGelu } from './config/gelu.js';
 export { gemmaDiffers, gemmaFromGguf, gemmaFromHuggingFace } from './config/gemma.js';
 export { decoderConfigFromGguf, type GgufRules, type GgufSource, hasExperts } from './config/gguf.js';
 export {
@@ -63,7 +64,6 @@ export {
   type EncoderKeys,
   encoderConfigFromGguf,
   encoderConfigFromHuggingFace,
-  readGelu,
 } from './encoder/encoder-config.js';
 export { type EncoderFile, openEncoderFile } from './encoder/encoder-file.js';
 export {
@@ -141,7 +141,13 @@ export type { FileTensor } from './weights/file-tensor.js';
 export { bytesOn, type LoadOptions, readsNatively } from './weights/load-weights.js';
 export { cutRows, mapTensors } from './weights/map-tensors.js';
 export type { Naming, StoredTensor, TensorStack, WeightFile } from './weights/weight-file.js';
-export type { DecoderWeightTable, LoadedWeights, WeightEntry, WeightTable } from './weights/weight-table.js';
+export type {
+  DecoderWeightTable,
+  LoadedWeights,
+  RowRange,
+  WeightEntry,
+  WeightTable,
+} from './weights/weight-table.js';
 export type { StackConfig, WhisperConfig } from './whisper/config.js';
 export type { DecoderBatch, DecoderCaches, WhisperDecoder } from './whisper/decoder.js';
 export { describeSpeech, type SpeechDescription } from './whisper/describe.js';
