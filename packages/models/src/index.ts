@@ -84,12 +84,21 @@ export { findModel, type ModelLocation } from './find-model.js';
 export { gemma2, gemma2Weights, gemmaDecoder, gemmaNorm } from './gemma2.js';
 export { gemma3 } from './gemma3.js';
 export {
+  fusedQkv,
+  fusedQkvBiases,
+  geluDiffers,
+  renamedEnds,
+  renamedEntry,
+  rowsByGroup,
+} from './gpt-weights.js';
+export {
   type AdaptedPart,
   type LanguageModel,
   loadLanguageModel,
   type ModelPart,
   type PartPlace,
 } from './language-model.js';
+export { layerNormEnds, layerNormEntries } from './layer-norm-weights.js';
 export { type LayerRange, rangeFault, showLayers, showRange } from './layer-ranges.js';
 export { llama, llamaDecoder } from './llama.js';
 export { llamaWeights } from './llama-weights.js';
