@@ -80,11 +80,11 @@ export function checkedDecoder(
   const decoder = callOf(name, 'build', build, hint);
   needFunctions(name, decoder, ['embed', 'layer', 'logits']);
   return {
-    embed: (ids) =>
+    embed: (ids, batch) =>
       needTensor(
         name,
         'embed',
-        callOf(name, 'embed', () => decoder.embed(ids)),
+        callOf(name, 'embed', () => decoder.embed(ids, batch)),
         [ids.shape[0]!, width],
       ),
     layer(x, i, batch, cache) {

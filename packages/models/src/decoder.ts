@@ -5,8 +5,8 @@ import type { AttentionBatch, KvCache, Tensor } from '@quern/core';
  * loops over the layers: all of them, or a range on each of several backends.
  */
 export interface Decoder {
-  /** ids [T] → the residual stream before the first layer [T, D]. */
-  embed(ids: Tensor): Tensor;
+  /** ids [T] → the residual stream before the first layer [T, D]. Models with learned positions read `batch.positions`. */
+  embed(ids: Tensor, batch: AttentionBatch): Tensor;
   /**
    * The residual stream [T, D] → the stream after layer i [T, D]. Appends the rows' keys and values to layer i of the
    * cache.

@@ -24,6 +24,7 @@ export {
   readHeads,
   sameWindow,
 } from './config/decoder-config.js';
+export { readGelu } from './config/gelu.js';
 export { gemmaDiffers, gemmaFromGguf, gemmaFromHuggingFace } from './config/gemma.js';
 export { decoderConfigFromGguf, type GgufRules, type GgufSource, hasExperts } from './config/gguf.js';
 export {
@@ -63,7 +64,6 @@ export {
   type EncoderKeys,
   encoderConfigFromGguf,
   encoderConfigFromHuggingFace,
-  readGelu,
 } from './encoder/encoder-config.js';
 export { type EncoderFile, openEncoderFile } from './encoder/encoder-file.js';
 export {
@@ -84,12 +84,21 @@ export { findModel, type ModelLocation } from './find-model.js';
 export { gemma2, gemma2Weights, gemmaDecoder, gemmaNorm } from './gemma2.js';
 export { gemma3 } from './gemma3.js';
 export {
+  fusedQkv,
+  fusedQkvBiases,
+  geluDiffers,
+  renamedEnds,
+  renamedEntry,
+  rowsByGroup,
+} from './gpt-weights.js';
+export {
   type AdaptedPart,
   type LanguageModel,
   loadLanguageModel,
   type ModelPart,
   type PartPlace,
 } from './language-model.js';
+export { layerNormEnds, layerNormEntries } from './layer-norm-weights.js';
 export { type LayerRange, rangeFault, showLayers, showRange } from './layer-ranges.js';
 export { llama, llamaDecoder } from './llama.js';
 export { llamaWeights } from './llama-weights.js';
@@ -141,7 +150,13 @@ export type { FileTensor } from './weights/file-tensor.js';
 export { bytesOn, type LoadOptions, readsNatively } from './weights/load-weights.js';
 export { cutRows, mapTensors } from './weights/map-tensors.js';
 export type { Naming, StoredTensor, TensorStack, WeightFile } from './weights/weight-file.js';
-export type { DecoderWeightTable, LoadedWeights, WeightEntry, WeightTable } from './weights/weight-table.js';
+export type {
+  DecoderWeightTable,
+  LoadedWeights,
+  RowRange,
+  WeightEntry,
+  WeightTable,
+} from './weights/weight-table.js';
 export type { StackConfig, WhisperConfig } from './whisper/config.js';
 export type { DecoderBatch, DecoderCaches, WhisperDecoder } from './whisper/decoder.js';
 export { describeSpeech, type SpeechDescription } from './whisper/describe.js';

@@ -126,7 +126,7 @@ async function loadParts(
       const hint = places.length > 1 ? absentWeights : '';
       const build = (backend: Backend) =>
         checkedDecoder(architecture.name, config, () => architecture.build(backend, fields, config), hint);
-      parts.push(partOf(place, weights, fields, build));
+      parts.push(partOf(place, config, weights, fields, build));
     }
     return parts;
   } catch (error) {
@@ -137,7 +137,7 @@ async function loadParts(
 
 /** A part; frees its weights where it cannot be built. */
 function partOf(...parts: ConstructorParameters<typeof DecoderPart>): DecoderPart {
-  const [, weights] = parts;
+  const [, , weights] = parts;
   try {
     return new DecoderPart(...parts);
   } catch (error) {
@@ -172,6 +172,15 @@ export function byField<T extends AnyLoadedWeights = AnyLoadedWeights>(
   return all as T;
 }
 
+/** A table of learned positions has no row for later tokens. @throws ModelError BAD_ARGUMENT */
+function needPositions({ positionRows }: DecoderConfig, { options: { context } }: KvCache): void {
+  if (positionRows === undefined || context <= positionRows) return;
+  throw new ModelError(
+    'BAD_ARGUMENT',
+    `[forward] the cache has a context of ${context}, but the model's table of positions has ${positionRows} rows: allocate one of ${positionRows} at most`,
+  );
+}
+
 class DecoderPart implements ModelPart {
   readonly backend: Backend;
   readonly from: number;
@@ -181,6 +190,7 @@ class DecoderPart implements ModelPart {
 
   constructor(
     { backend, from, to }: PartPlace,
+    private readonly config: DecoderConfig,
     private readonly weights: readonly Weight[],
     private readonly fields: AnyLoadedWeights,
     private readonly build: (backend: Backend) => Decoder,
@@ -194,8 +204,9 @@ class DecoderPart implements ModelPart {
 
   forward(x: Tensor, batch: AttentionBatch, cache: KvCache, adapted?: AdaptedPart): Tensor {
     const { from, to, backend } = this;
+    if (from === 0 && !backend.rehearsal) needPositions(this.config, cache);
     const decoder = adapted ? this.build(adaptedBackend(backend, adapted.stacks, adapted)) : this.decoder;
-    let stream = from === 0 ? decoder.embed(x) : x; // [T, D]
+    let stream = from === 0 ? decoder.embed(x, batch) : x; // [T, D]
     for (let i = from; i < to; i++) stream = decoder.layer(stream, i, batch, cache); // [T, D]
     return stream;
   }

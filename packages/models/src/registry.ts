@@ -8,9 +8,12 @@ import { nomicBert } from './encoder/nomic-bert.js';
 import { roberta } from './encoder/roberta.js';
 import { ModelError } from './error.js';
 import { exaone4 } from './exaone4.js';
+import { falcon } from './falcon.js';
 import { gemma2 } from './gemma2.js';
 import { gemma3 } from './gemma3.js';
 import { gptOss } from './gpt-oss.js';
+import { gptNeoX } from './gpt-neox.js';
+import { gpt2 } from './gpt2.js';
 import { granite } from './granite.js';
 import { llama } from './llama.js';
 import { mistral } from './mistral.js';
@@ -50,6 +53,9 @@ const ours: readonly RegisteredArchitecture[] = [
   exaone4,
   granite,
   gptOss,
+  gptNeoX,
+  gpt2,
+  falcon,
   bert,
   roberta,
   nomicBert,

@@ -1,6 +1,9 @@
 // Settings of single architectures, and those that are refused.
 import { ownValue } from '../src/config/settings.js';
 import { exaone4 } from '../src/exaone4.js';
+import { falcon } from '../src/falcon.js';
+import { gptNeoX } from '../src/gpt-neox.js';
+import { gpt2 } from '../src/gpt2.js';
 import { type Architecture, type DecoderConfig, ModelError, openModelFile, Settings } from '../src/index.js';
 import { phi2 } from '../src/phi2.js';
 import { qwen3Vl } from '../src/qwen3-vl.js';
@@ -92,6 +95,54 @@ test('Qwen3-VL: the settings of the text part; tied as the whole model says', ()
   expect(read(qwen3Vl, { text_config })).toMatchObject({ layers: 2, tied: false });
 });
 
+test('GPT-NeoX: a quarter of a head rotates, side by side, gelu by erf', () => {
+  const config = read(gptNeoX, { hidden_size: 64 }); // heads of 16
+  expect(config).toMatchObject({ parallel: true, gelu: 'erf', normEps: 1e-5, tied: false });
+  expect(config.rope).toMatchObject({ theta: 10_000, rotaryDim: 4 });
+  expect(gptNeoX.gguf.llamaCppDiffers(config)).toMatch(/tanh form/);
+  const other = {
+    rotary_pct: 0.5,
+    rotary_emb_base: 500,
+    use_parallel_residual: false,
+    hidden_act: 'gelu_new',
+  };
+  const second = read(gptNeoX, { hidden_size: 64, ...other });
+  expect(second).toMatchObject({ parallel: false, gelu: 'tanh', rope: { theta: 500, rotaryDim: 8 } });
+  expect(gptNeoX.gguf.llamaCppDiffers(second)).toBeUndefined();
+  expect(gptNeoX.gguf.metadata(second)).toEqual({ use_parallel_residual: false });
+  const newer = { rope_parameters: { rope_type: 'default', rope_theta: 500, partial_rotary_factor: 0.5 } };
+  expect(read(gptNeoX, { hidden_size: 64, ...newer }).rope).toEqual(second.rope);
+});
+
+/** GPT-2's own names of the sizes. */
+const sizesOfGpt2 = { n_embd: 32, n_layer: 4, n_head: 4, vocab_size: 16 };
+const readGpt2 = (json: object) =>
+  gpt2.configFromHuggingFace({
+    settings: new Settings('config.json', ownValue({ ...sizesOfGpt2, ...json })),
+    weights,
+  });
+
+test('GPT-2: a table of positions, four times the width, tied, no rotation', () => {
+  expect(readGpt2({ n_inner: null })).toMatchObject({
+    ...{ width: 32, heads: 4, kvHeads: 4, headDim: 8, feedForward: 128, context: 1024, positionRows: 1024 },
+    ...{ tied: true, gelu: 'tanh', normEps: 1e-5, unrotated: [true, true, true, true] },
+  });
+  expect(readGpt2({ n_inner: 80, n_positions: 64, activation_function: 'gelu' })).toMatchObject({
+    ...{ feedForward: 80, positionRows: 64, gelu: 'erf' },
+  });
+});
+
+test('Falcon: one kv head, or groups; one norm, or two', () => {
+  const old = read(falcon, {});
+  expect(old).toMatchObject({ kvHeads: 1, feedForward: 128, twoNorms: false, tied: true, gelu: 'erf' });
+  expect(read(falcon, { num_kv_heads: 2 }).kvHeads).toBe(1);
+  expect(read(falcon, { multi_query: false, num_kv_heads: 2 }).kvHeads).toBe(4);
+  const grouped = { new_decoder_architecture: true, num_kv_heads: 2 };
+  expect(read(falcon, grouped)).toMatchObject({ kvHeads: 2, twoNorms: true });
+  expect(read(falcon, { ...grouped, num_ln_in_parallel_attn: 1 })).toMatchObject({ twoNorms: false });
+  expect(read(falcon, { ...grouped, ffn_hidden_size: 96 }).feedForward).toBe(96);
+});
+
 test('a GGUF file whose last layers predict further tokens is refused by name', async () => {
   const path = await writeLlama('nextn.gguf', { metadata: { 'llama.nextn_predict_layers': 1 } });
   await expect(openModelFile(path)).rejects.toMatchObject({
@@ -141,6 +192,40 @@ test.each<[string, Architecture, object, RegExp]>([
     phi2,
     { hidden_act: 'relu' },
     /^UNSUPPORTED_CONFIG: .*hidden_act.*gelu_new/,
+  ],
+  [
+    'scores without a factor',
+    gpt2,
+    { ...sizesOfGpt2, scale_attn_weights: false },
+    /^UNSUPPORTED_CONFIG: .*scale_attn_weights/,
+  ],
+  [
+    'another factor per layer',
+    gpt2,
+    { ...sizesOfGpt2, scale_attn_by_inverse_layer_idx: true },
+    /^UNSUPPORTED_CONFIG: .*inverse_layer_idx/,
+  ],
+  [
+    'an activation of another model',
+    gpt2,
+    { ...sizesOfGpt2, activation_function: 'relu' },
+    /^UNSUPPORTED_CONFIG: .*activation_function.*gelu_new/,
+  ],
+  [
+    'an activation of another model',
+    gptNeoX,
+    { hidden_size: 64, hidden_act: 'silu' },
+    /^UNSUPPORTED_CONFIG: .*hidden_act/,
+  ],
+  ['more than the whole head', gptNeoX, { rotary_pct: 1.5 }, /^BAD_CONFIG: .*partial_rotary_factor/],
+  ['a bias by distance', falcon, { alibi: true }, /^UNSUPPORTED_CONFIG: .*alibi/],
+  ['biases', falcon, { bias: true }, /^UNSUPPORTED_CONFIG: .*bias/],
+  ['blocks one after the other', falcon, { parallel_attn: false }, /^UNSUPPORTED_CONFIG: .*parallel_attn/],
+  [
+    'three norms',
+    falcon,
+    { new_decoder_architecture: true, num_ln_in_parallel_attn: 3 },
+    /^BAD_CONFIG: .*num_ln_in_parallel_attn/,
   ],
   ['an epsilon of 0', phi2, { layer_norm_eps: 0 }, /^BAD_CONFIG: .*layer_norm_eps/],
 ])('%s is refused: %#', (_name, architecture, json, message) => {

@@ -5,12 +5,14 @@ import { createBackend as createCpu } from '@quern/backend-cpu';
 import { createBackend as createReference, referenceDriver } from '@quern/backend-reference';
 import { type Backend, defineBackend, f16ToF32 } from '@quern/core';
 import { openGguf } from '@quern/quant';
-import { loadLanguageModel, openModelFile } from '../src/index.js';
+import { type DecoderConfig, loadLanguageModel, openModelFile } from '../src/index.js';
 import type { FileTensor } from '../src/weights/file-tensor.js';
 import { resolveWeights } from '../src/weights/resolve-weights.js';
 import { convertFolder, type Parameters, writeFolder } from './random-folder.js';
 import { distance, sequenceLogits } from './run-model.js';
 import { readJson, shared } from './shared-data.js';
+
+type Stored = Parameters extends ReadonlyMap<string, infer Tensor> ? Tensor : never;
 
 interface Case {
   /** Largest relative error; more than 1e-4 where rounding in f32 alone changes a fifth of it. */
@@ -19,6 +21,10 @@ interface Case {
   readonly rounding?: true;
   /** config.json of the same model. */
   readonly config?: object;
+  /** The goldens of another folder. */
+  readonly golden?: string;
+  /** A tensor of GGUF as Hugging Face's files have it. */
+  layout?(name: string, tensor: Stored, config: DecoderConfig): Iterable<readonly [string, Stored]>;
 }
 
 const small = { hidden_size: 64, num_attention_heads: 4, num_key_value_heads: 2, vocab_size: 264 };
@@ -36,6 +42,53 @@ const qwen3Vl = {
 const exaone4 = {
   ...{ architectures: ['Exaone4ForCausalLM'], num_hidden_layers: 4, head_dim: 16, intermediate_size: 96 },
   ...{ rms_norm_eps: 1e-5, rope_theta: 1e6, tie_word_embeddings: true },
+};
+
+/** Rows of heads, in the order of `order`. */
+function headRows({ shape, values }: Stored, headDim: number, order: readonly number[]): Stored {
+  const size = headDim * (values.length / shape[0]!);
+  const heads = order.map((head) => Array.from(values.subarray(head * size, (head + 1) * size)));
+  return { shape: [order.length * headDim, ...shape.slice(1)], values: Float32Array.from(heads.flat()) };
+}
+
+/** GPT-NeoX: q, k and v of head 0, then of head 1, …. */
+const byHead: Case['layout'] = (name, tensor, { heads: H, headDim }) => {
+  const order = Array.from({ length: H }, (_, h) => [h, H + h, 2 * H + h]).flat();
+  return [[name, name.includes('query_key_value') ? headRows(tensor, headDim, order) : tensor]];
+};
+
+/** GPT-2: matrices [K, N]. */
+const conv1d: Case['layout'] = (name, { shape, values }) => {
+  if (!/c_(attn|proj|fc)\.weight$/.test(name)) return [[name, { shape, values }]];
+  const [N, K] = shape as [number, number];
+  return [[name, { shape: [K, N], values: values.map((_, i) => values[(i % N) * K + Math.floor(i / N)]!) }]];
+};
+
+/** Falcon 7B: one norm per layer. */
+const oneNorm: Case['layout'] = (name, tensor) => [[name.replace('ln_mlp', 'input_layernorm'), tensor]];
+
+const times = ({ shape, values }: Stored, factor: number): Stored => ({
+  shape,
+  values: values.map((value) => factor * value),
+});
+
+/**
+ * The same model in the form of Falcon 40B: its 4 query heads in two groups, each with the one key and value; attention
+ * has a norm of its own, twice as large, and half as large projections.
+ */
+const twoGroups: Case['layout'] = (name, tensor, { headDim }) => {
+  if (name.includes('query_key_value'))
+    return [[name, times(headRows(tensor, headDim, [0, 1, 4, 5, 2, 3, 4, 5]), 0.5)]];
+  if (!name.includes('ln_mlp')) return [[name, tensor]];
+  return [
+    [name, tensor],
+    [name.replace('ln_mlp', 'ln_attn'), times(tensor, 2)],
+  ];
+};
+
+const falcon = {
+  ...{ architectures: ['FalconForCausalLM'], hidden_size: 64, num_attention_heads: 4, num_hidden_layers: 3 },
+  ...{ vocab_size: 264, ffn_hidden_size: 192, activation: 'gelu_new', layer_norm_epsilon: 1e-5 },
 };
 
 const folders: Readonly<Record<string, Case>> = {
@@ -84,6 +137,32 @@ const folders: Readonly<Record<string, Case>> = {
       ...{ intermediate_size: 192, layer_norm_eps: 1e-5, hidden_act: 'gelu_new' },
       ...{ partial_rotary_factor: 0.5, tie_word_embeddings: false },
     },
+  },
+  gptneox: {
+    config: {
+      ...{
+        ...small,
+        num_key_value_heads: undefined,
+        architectures: ['GPTNeoXForCausalLM'],
+        num_hidden_layers: 3,
+      },
+      ...{ intermediate_size: 128, layer_norm_eps: 1e-5, hidden_act: 'gelu_new', rotary_pct: 0.25 },
+      ...{ rotary_emb_base: 10_000, use_parallel_residual: true, tie_word_embeddings: false },
+    },
+    layout: byHead,
+  },
+  gpt2: {
+    config: {
+      ...{ architectures: ['GPT2LMHeadModel'], vocab_size: 264, n_embd: 64, n_layer: 3, n_head: 4 },
+      ...{ n_inner: 160, n_positions: 128, layer_norm_epsilon: 1e-5 },
+    },
+    layout: conv1d,
+  },
+  falcon: { config: { ...falcon, multi_query: true }, layout: oneNorm },
+  'falcon, as 40B': {
+    golden: 'falcon',
+    config: { ...falcon, new_decoder_architecture: true, num_kv_heads: 2 },
+    layout: twoGroups,
   },
 };
 
@@ -143,23 +222,23 @@ function inHalves(values: Float32Array, rows: number, headDim: number): Float32A
 }
 
 /** The weights of a folder's GGUF file under Hugging Face's names and in its order. */
-async function asHuggingFace(folder: string): Promise<Parameters> {
+async function asHuggingFace(
+  folder: string,
+  layout: Case['layout'] = (name, tensor) => [[name, tensor]],
+): Promise<Parameters> {
   const { architecture, config, weights } = await openModelFile(at(folder, 'model.gguf'));
   const { model, layer: ofLayer } = architecture.weights;
   const inText = (name: string) =>
     folder === 'qwen3vl' ? name.replace(/^model\./, 'model.language_model.') : name;
   return new Map(
-    resolveWeights(architecture.weights, config, weights).map(({ field, layer, tensor }) => {
+    resolveWeights(architecture.weights, config, weights).flatMap(({ field, layer, tensor }) => {
       const entry = (layer === undefined ? model : ofLayer)[field]!;
-      const values = valuesOf(tensor as FileTensor);
+      const [inGguf, name] = [entry.gguf, entry.huggingFace].map((of) => of.replace('{i}', String(layer)));
+      const stored = entry.rows ? weights.tensors.get(inGguf!)! : (tensor as FileTensor); // fused: the whole
+      const values = valuesOf(stored);
       const isTurned = architecture.gguf!.rope === 'interleaved' && (field === 'q' || field === 'k');
-      return [
-        inText(entry.huggingFace.replace('{i}', String(layer))),
-        {
-          shape: tensor.shape,
-          values: isTurned ? inHalves(values, tensor.shape[0]!, config.headDim) : values,
-        },
-      ];
+      const own = isTurned ? inHalves(values, stored.shape[0]!, config.headDim) : values;
+      return [...layout(inText(name!), { shape: stored.shape, values: own }, config)];
     }),
   );
 }
@@ -171,41 +250,31 @@ async function missingKeys(converted: string, original: string): Promise<readonl
   return [...theirs.metadata.keys()].filter((key) => isOfModel(key) && !ours.metadata.has(key));
 }
 
-describe.each(Object.entries(folders))('%s', (folder, { tolerance = 1e-4, rounding, config }) => {
-  if (!existsSync(at(folder))) {
-    test.skip(`../shared/data/llamacpp-arch/${folder} is absent`, () => {});
-    return;
-  }
-  test('llama.cpp’s logits: a prompt in one step, in chunks of 7, and token by token', async () => {
-    const path = at(folder, 'model.gguf');
-    expect(await error(path, folder)).toBeLessThan(tolerance);
-    expect(await error(path, folder, [1, 7])).toBeLessThan(tolerance);
-    const cpu = () => createCpu(rounding ? { precision: 'exact' } : {});
-    expect(await error(path, folder, [1, 7], cpu)).toBeLessThan(tolerance);
-  }, 60_000);
-
-  if (config)
-    test('the same as a Hugging Face folder, and converted from it', async () => {
-      const path = writeFolder(
-        `arch-${folder}`,
-        { max_position_embeddings: 512, ...config },
-        await asHuggingFace(folder),
-      );
+describe.each(Object.entries(folders))(
+  '%s',
+  (name, { tolerance = 1e-4, config, layout, golden: folder = name }) => {
+    if (!existsSync(at(folder))) {
+      test.skip(`../shared/data/llamacpp-arch/${folder} is absent`, () => {});
+      return;
+    }
+    test('llama.cpp’s logits: a prompt in one step, in chunks of 7, and token by token', async () => {
+      const path = at(folder, 'model.gguf');
       expect(await error(path, folder)).toBeLessThan(tolerance);
-      const converted = await convertFolder(path);
-      expect(await error(converted, folder)).toBeLessThan(tolerance);
-      expect(await missingKeys(converted, at(folder, 'model.gguf'))).toEqual([]);
+      expect(await error(path, folder, [1, 7])).toBeLessThan(tolerance);
+      expect(await error(path, folder, [1, 7], createCpu)).toBeLessThan(tolerance);
     }, 60_000);
-});
 
-const gptOss = at('gpt-oss-f32', 'model.gguf');
-
-(existsSync(gptOss) ? test : test.skip)('a driver from before sinks is refused by name', async () => {
-  const driver = referenceDriver();
-  const { takes: _later, ...attention } = driver.manifest.ops.attention;
-  const older = { ...driver, name: 'older', manifest: { ops: { ...driver.manifest.ops, attention } } };
-  const create = async () => defineBackend(older);
-  await expect(error(gptOss, 'gpt-oss-f32', [whole, whole], create)).rejects.toThrow(
-    "[attention] backend 'older' cannot: no kernel takes 'sinks'",
-  );
-});
+    if (config)
+      test('the same as a Hugging Face folder, and converted from it', async () => {
+        const path = writeFolder(
+          `arch-${name}`,
+          { max_position_embeddings: 512, ...config },
+          await asHuggingFace(folder, layout),
+        );
+        expect(await error(path, folder)).toBeLessThan(tolerance);
+        const converted = await convertFolder(path);
+        expect(await error(converted, folder)).toBeLessThan(tolerance);
+        expect(await missingKeys(converted, at(folder, 'model.gguf'))).toEqual([]);
+      }, 60_000);
+  },
+);

@@ -22,7 +22,7 @@ export function embedAndLogits(
   b: Backend,
   w: VocabularyWeights,
   config: DecoderConfig,
-): Pick<Decoder, 'embed' | 'logits'> {
+): { embed(ids: Tensor): Tensor } & Pick<Decoder, 'logits'> {
   const norm = modelNorm(b, config);
   return {
     embed: (ids: Tensor) => b.embed(w.embedding, ids), // [T, D]

@@ -1,4 +1,4 @@
-import type { MoeRouting, RopeOptions } from '@quern/core';
+import type { GeluForm, MoeRouting, RopeOptions } from '@quern/core';
 import type { Settings } from './settings.js';
 
 /** The sizes and constants of a decoder-only transformer: a forward pass needs these and the weights. */
@@ -30,6 +30,10 @@ export interface DecoderConfig {
   readonly unrotated?: readonly boolean[];
   /** Attention and feed-forward of a layer read the same normed x (Phi-2); absent: the feed-forward reads their sum. */
   readonly parallel?: boolean;
+  /** Blocks side by side have a norm each (Falcon 40B); absent: they share it, or the weight table says. */
+  readonly twoNorms?: boolean;
+  /** The gelu of the feed-forward; absent: 'tanh', which llama.cpp computes: GGUF files do not say. */
+  readonly gelu?: GeluForm;
   /** Factors on the embedding's rows, on what each block adds, and on the logits; absent: 1 (Granite). */
   readonly embeddingFactor?: number;
   readonly residualFactor?: number;

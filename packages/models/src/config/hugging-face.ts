@@ -2,6 +2,7 @@ import type { RopeOptions } from '@quern/core';
 import type { EmbeddingRules } from '../encoder/encoder-parameters.js';
 import type { WeightFile } from '../weights/weight-file.js';
 import { type DecoderConfig, limits, type MixtureConfig, readHeads } from './decoder-config.js';
+import { readGelu } from './gelu.js';
 import { readRopes } from './hugging-face-rope.js';
 import type { Settings } from './settings.js';
 
@@ -18,6 +19,8 @@ export interface HuggingFaceSource {
 export interface HuggingFaceRules {
   /** Allowed activations of the feed-forward, the default first; absent: silu. */
   readonly activations?: readonly string[];
+  /** The feed-forward has a gelu: the key and the default of its form. */
+  readonly gelu?: readonly [key: string, otherwise: string];
   /** `partial_rotary_factor` applies: only the first part of a head rotates. Absent: the whole head. */
   readonly partialRotary?: true;
   /** Key and default of the norms' epsilon; absent: rms_norm_eps, 1e-6. */
@@ -37,7 +40,7 @@ export function decoderConfigFromHuggingFace(
   windows: (settings: Settings, layers: number) => readonly number[],
   rules: HuggingFaceRules = {},
 ): DecoderConfig {
-  needActivation(settings, rules.activations ?? ['silu']);
+  if (!rules.gelu) needActivation(settings, rules.activations ?? ['silu']);
   const width = settings.whole('hidden_size', limits.width);
   const layers = settings.whole('num_hidden_layers', limits.layers);
   const { heads, kvHeads, headDim } = readHeads(settings, headKeys, width);
@@ -63,6 +66,7 @@ export function decoderConfigFromHuggingFace(
     feedForward: settings.whole('intermediate_size', limits.feedForward),
     vocabulary: settings.whole('vocab_size', limits.vocabulary),
     normEps: settings.positive(...(rules.epsilon ?? (['rms_norm_eps', 1e-6] as const))),
+    ...(rules.gelu && { gelu: readGelu(settings, ...rules.gelu) }),
     ...ropes,
     ...(windowed && {
       windowRope: readRopes(

@@ -133,6 +133,13 @@ export class Settings {
     return new Settings(this.path, lookUp, this.prefix, this.keys);
   }
 
+  /** The same settings, but with `values` for their keys: for files with names of their own. */
+  replacing(values: Readonly<Record<string, unknown>>): Settings {
+    const own = ownValue(values);
+    const lookUp = (key: string) => (Object.hasOwn(values, key) ? own(key) : this.lookUp(key));
+    return new Settings(this.path, lookUp, this.prefix, this.keys);
+  }
+
   /** Throws BAD_CONFIG for the key. */
   fail(key: string, expected: string): never {
     throw new ModelError('BAD_CONFIG', `${this.describe(key)}; expected ${expected}`);

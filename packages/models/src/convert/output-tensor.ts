@@ -8,6 +8,7 @@ import {
 } from '@quern/quant';
 import { decodeToF32 } from '../weights/decode-weight.js';
 import type { FileTensor } from '../weights/file-tensor.js';
+import { takeRows } from '../weights/map-tensors.js';
 import { partsOf, type StoredTensor } from '../weights/weight-file.js';
 
 export interface OutputOptions {
@@ -18,7 +19,7 @@ export interface OutputOptions {
 
 /**
  * A tensor of a model as a GGUF file holds it under `name`. Matrices keep their format until a mix is chosen, and are
- * read at writing. Formats that GGUF lacks (GPTQ, AWQ, 8-bit floats) are decoded, one matrix at a time. Vectors become
+ * read at writing. Formats that GGUF lacks (GPTQ, AWQ, 8-bit floats) and transposed matrices are decoded, one matrix at a time. Vectors become
  * f32.
  * @throws ModelError UNKNOWN_FORMAT or ABORTED; FileError READ_FAILED or TRUNCATED.
  */
@@ -32,8 +33,11 @@ export async function outputTensor(
     const values = await decodeToF32(tensor, { signal });
     return inMemory(name, shape, rotary === undefined ? values : interleaveHeads(values, 1, rotary));
   }
-  const parts = partsOf(tensor);
-  const kept = isGgufFormat(format) && !parts.some(({ quantised }) => quantised) ? format : undefined;
+  const parts = evenParts(partsOf(tensor));
+  const kept =
+    isGgufFormat(format) && !parts.some(({ quantised, transposed }) => quantised || transposed)
+      ? format
+      : undefined;
   const from = kept ?? 'f32';
   return {
     name,
@@ -45,6 +49,19 @@ export async function outputTensor(
     ...(rotary !== undefined && { rotary }),
   };
 }
+
+/** The same rows in parts of one size, as the writer needs them. */
+function evenParts(parts: readonly FileTensor[]): readonly FileTensor[] {
+  const rowsOf = ({ shape }: FileTensor) => shape[0]!;
+  const size = parts.map(rowsOf).reduce(greatestDivisor);
+  return parts.flatMap((part) =>
+    rowsOf(part) === size
+      ? [part]
+      : Array.from({ length: rowsOf(part) / size }, (_, i) => takeRows(part, i * size, size)),
+  );
+}
+
+const greatestDivisor = (a: number, b: number): number => (b === 0 ? a : greatestDivisor(b, a % b));
 
 const decodedPart = (part: FileTensor, signal: AbortSignal | undefined): TensorPart => ({
   path: part.bytes.path,

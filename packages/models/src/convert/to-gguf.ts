@@ -2,7 +2,7 @@ import { basename, dirname } from 'node:path';
 import type { MetadataInput, OutputTensor, QuantizeSource } from '@quern/quant';
 import { ModelError } from '../error.js';
 import type { HuggingFaceModelFile } from '../model-file.js';
-import { type ResolvedWeight, resolveWeights } from '../weights/resolve-weights.js';
+import { type ResolvedWeight, resolveWeights, wholeTensor } from '../weights/resolve-weights.js';
 import { noticeUnread, tiedOutput } from '../weights/unread-tensors.js';
 import { ggufMetadata, isUnroundedYarn, ropeTensors } from './gguf-metadata.js';
 import { outputTensor } from './output-tensor.js';
@@ -76,7 +76,7 @@ function tensorOf(
       'UNSUPPORTED_CONFIG',
       `${path}: '${tensor.name}' holds more than ${field}: Quern cannot reorder its rows for llama.cpp's Llama`,
     );
-  return outputTensor(name, weights.tensors.get(tensor.name)!, { signal });
+  return outputTensor(name, wholeTensor(entry, config, weights, layer), { signal });
 }
 
 /** Where llama.cpp ignores the metadata of such a file. */

@@ -1,9 +1,10 @@
 import type { Backend, Tensor, Weight } from '@quern/core';
+import { readGelu } from '../config/gelu.js';
 import type { LoadedWeights } from '../weights/weight-table.js';
 import { encoderAttention } from './attention.js';
 import { bertWeights } from './bert-weights.js';
 import type { Encoder, EncoderArchitecture, EncoderBatch } from './encoder.js';
-import { bertKeys, encoderConfigFromGguf, encoderConfigFromHuggingFace, readGelu } from './encoder-config.js';
+import { bertKeys, encoderConfigFromGguf, encoderConfigFromHuggingFace } from './encoder-config.js';
 import type { EncoderConfig } from './encoder-parameters.js';
 import { projection } from './projection.js';
 import { renameBert } from './rename.js';

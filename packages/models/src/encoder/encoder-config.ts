@@ -1,4 +1,4 @@
-import type { GeluForm, Pooling } from '@quern/core';
+import type { Pooling } from '@quern/core';
 import { limits } from '../config/decoder-config.js';
 import type { GgufSource } from '../config/gguf.js';
 import type { HuggingFaceSource } from '../config/hugging-face.js';
@@ -79,22 +79,6 @@ export const bertKeys: EncoderKeys = {
   normEps: 'layer_norm_eps',
   theta: 'rope_theta',
 };
-
-/** transformers' names of gelu variants. */
-const gelus: Readonly<Record<string, GeluForm>> = {
-  gelu: 'erf',
-  gelu_python: 'erf',
-  gelu_new: 'tanh',
-  gelu_pytorch_tanh: 'tanh',
-  gelu_fast: 'tanh',
-};
-
-/** The activation of a feed-forward without gate. Throws UNSUPPORTED_CONFIG. */
-export function readGelu(settings: Settings): GeluForm {
-  const name = settings.text('hidden_act', 'gelu');
-  const form = Object.hasOwn(gelus, name) ? gelus[name] : undefined;
-  return form ?? settings.refuse('hidden_act', `encoders support ${Object.keys(gelus).join(', ')}`);
-}
 
 /**
  * The configuration of an encoder from config.json. Absent settings take the defaults of transformers' classes.

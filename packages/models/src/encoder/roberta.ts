@@ -1,8 +1,9 @@
 import { limits } from '../config/decoder-config.js';
+import { readGelu } from '../config/gelu.js';
 import { bertEncoder } from './bert.js';
 import { bertWeights } from './bert-weights.js';
 import type { EncoderArchitecture } from './encoder.js';
-import { bertKeys, encoderConfigFromGguf, encoderConfigFromHuggingFace, readGelu } from './encoder-config.js';
+import { bertKeys, encoderConfigFromGguf, encoderConfigFromHuggingFace } from './encoder-config.js';
 import { renameBert } from './rename.js';
 
 /** RoBERTa and XLM-R (Liu et al. 2019; Conneau et al. 2020): BERT with first position = padding token id + 1. */

@@ -108,8 +108,8 @@ async function readPair(
 ): Promise<LowRankPair[]> {
   const readA = await readMatrix(a, signal);
   const readB = await readMatrix(b, signal);
-  return places.map(({ layer, field, from, rows }) => {
-    const own = takeRows(readB, rows, (row) => from + reorder(field, row));
+  return places.map(({ layer, field, from, rows, rowOf = (row) => from + row }) => {
+    const own = takeRows(readB, rows, (row) => rowOf(reorder(field, row)));
     return { layer, field, a: readA, b: own, factor };
   });
 }

@@ -9,6 +9,8 @@ export interface MatrixPlace {
   readonly layer: number;
   readonly field: string;
   readonly from: number;
+  /** The row of the whole matrix that holds the parameter's row; absent: `from + row`. */
+  rowOf?(row: number): number;
   readonly rows: number;
   /** Rows of the whole matrix. */
   readonly of: number;
@@ -38,7 +40,7 @@ export function matrixPlaces(
   const places = new Map<string, [MatrixPlace, ...MatrixPlace[]]>();
   for (let layer = 0; layer < config.layers; layer++)
     for (const [field, entry] of Object.entries(weights.layer)) {
-      const place = placeOf(field, entry, config, layer);
+      const place = placeOf(field, entry, config, { layer, naming });
       if (!place) continue;
       const matrix = entry[naming].replace('{i}', String(layer));
       const others = places.get(matrix);
@@ -62,13 +64,18 @@ function placeOf(
   field: string,
   entry: WeightEntry,
   config: DecoderConfig,
-  layer: number,
+  { layer, naming }: { readonly layer: number; readonly naming: Naming },
 ): MatrixPlace | undefined {
   if (isRouter(field) || (entry.when && !entry.when(config, layer))) return undefined;
   const [rows, columns, ...more] = entry.shape(config);
   if (columns === undefined || more.length > 0) return undefined;
   const { from, of } = entry.rows?.(config) ?? { from: 0, of: rows! };
-  return { layer, field, from, rows: rows!, of, columns };
+  const order = naming === 'huggingFace' ? entry.huggingFaceRows?.(config) : undefined;
+  const rowList = order?.flatMap(([first, count]) => Array.from({ length: count }, (_, row) => first + row));
+  return {
+    ...{ layer, field, from, rows: rows!, of, columns },
+    ...(rowList && { rowOf: (row: number) => rowList[from + row]! }),
+  };
 }
 
 /** 'model.layers.0.self_attn.q_proj.weight' → 'q_proj', each once. */

@@ -22,6 +22,7 @@ import {
 } from './decode-pieces.js';
 import type { FileTensor } from './file-tensor.js';
 import { type GroupedTensor, gptqPieces, gptqRows, isGrouped, rowsTogether, wholeOf } from './gptq.js';
+import { takeRows } from './map-tensors.js';
 import { partsOf, type StoredTensor, type TensorStack } from './weight-file.js';
 
 /**
@@ -46,7 +47,26 @@ export async function decodeToF32(
 
 async function decodeInto(into: Uint8Array, tensor: FileTensor, options: DecodeOptions): Promise<void> {
   if (isGrouped(tensor)) return decodeGrouped(into, tensor, options);
+  if (tensor.transposed) return decodeTransposed(into, tensor, options);
   await decodeAll(piecesOf(tensor, into, await asF32(tensor, options)), options);
+}
+
+/** Stored columns [K, of] → rows [N, K]. Decodes some stored rows at a time, on a thread if there are threads. */
+async function decodeTransposed(
+  into: Uint8Array,
+  { transposed, shape, ...stored }: FileTensor,
+  options: DecodeOptions,
+): Promise<void> {
+  const [N, K] = shape as readonly [number, number];
+  const { from, of } = transposed!;
+  const values = new Float32Array(into.buffer, into.byteOffset, N * K);
+  const together = Math.max(1, Math.floor(pieceElements / of));
+  for (let first = 0; first < K; first += together) {
+    const count = Math.min(together, K - first);
+    const rows = await decodeToF32(takeRows({ ...stored, shape: [K, of] }, first, count), options); // [count, of]
+    for (let n = 0; n < N; n++)
+      for (let k = 0; k < count; k++) values[n * K + first + k] = rows[k * of + from + n]!;
+  }
 }
 
 /** How to read and write the elements of a tensor stored in element order. */

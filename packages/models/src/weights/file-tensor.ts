@@ -5,6 +5,8 @@ export interface FileTensor extends WeightSource {
   readonly bytes: FileSlice;
   /** Other tensors and settings that determine its values. */
   readonly quantised?: Quantised;
+  /** The bytes are of a matrix [K, of]: the tensor [N, K] is its columns `from`, `from + 1`, …, each a row. */
+  readonly transposed?: { readonly from: number; readonly of: number };
   /** Added to every value. */
   readonly plus?: number;
 }

@@ -23,10 +23,12 @@ export interface LoadOptions {
 
 /** The backend computes with the tensor as stored. Vectors in block formats are always decoded: they are small. */
 export function readsNatively(backend: Backend, tensor: StoredTensor): boolean {
-  if (isShifted(tensor)) return false;
+  if (isShifted(tensor) || isTransposed(tensor)) return false;
   if (isGrouped(tensor)) return readsGrouped(backend, tensor);
   return isDense(tensor) || (tensor.shape.length > 1 && !!backend.quantGguf?.formats.has(tensor.format));
 }
+
+const isTransposed = (tensor: StoredTensor): boolean => 'transposed' in tensor;
 
 /** Norms w + 1: small, so no notice reports them. */
 const isShifted = (tensor: StoredTensor): boolean => 'plus' in tensor;
@@ -152,7 +154,9 @@ function noticeDecoding(
     .map(({ tensor }) => tensor)
     .filter((tensor) => !readsNatively(backend, tensor) && !isShifted(tensor));
   if (decoded.length === 0) return;
-  const formats = [...new Set(decoded.map(({ format }) => format))].join(', ');
+  const formats = [
+    ...new Set(decoded.map((tensor) => `${isTransposed(tensor) ? 'transposed ' : ''}${tensor.format}`)),
+  ].join(', ');
   const targets = [...new Set(decoded.map((tensor) => decodedFormat(backend, tensor)))].join(' and ');
   const inFile = decoded.reduce((sum, tensor) => sum + storedBytes(tensor), 0);
   const inMemory = decoded.reduce((sum, tensor) => sum + bytesOn(backend, tensor), 0);

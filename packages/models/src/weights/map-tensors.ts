@@ -2,6 +2,7 @@ import { ModelError } from '../error.js';
 import type { FileTensor } from './file-tensor.js';
 import { type GroupedTensor, isGrouped } from './gptq.js';
 import type { StoredTensor, WeightFile } from './weight-file.js';
+import type { RowRange } from './weight-table.js';
 
 /** The file with every tensor replaced by `map(tensor)`. */
 export function mapTensors(file: WeightFile, map: (tensor: FileTensor) => readonly FileTensor[]): WeightFile {
@@ -32,6 +33,12 @@ export function takeRows(tensor: StoredTensor, first: number, count: number): Fi
   if ('parts' in tensor) throw inseparable(tensor, 'lies in several tensors');
   if (isGrouped(tensor)) return takeGroupedRows(tensor, first, count);
   const [rows = 1, ...rest] = tensor.shape;
+  if (tensor.transposed)
+    return {
+      ...tensor,
+      shape: [count, ...rest],
+      transposed: { ...tensor.transposed, from: tensor.transposed.from + first },
+    };
   const { path, offset, byteLength } = tensor.bytes;
   const rowBytes = byteLength / rows;
   const bytes = { path, offset: offset + first * rowBytes, byteLength: count * rowBytes };
@@ -44,6 +51,37 @@ export function takeRows(tensor: StoredTensor, first: number, count: number): Fi
       quantised: { ...quantised, firstRow: (quantised.firstRow ?? 0) + first },
     }),
   };
+}
+
+/** The rows of a tensor in the order of `ranges`. */
+export function gatherRows(tensor: FileTensor, ranges: readonly RowRange[]): StoredTensor {
+  const parts = joined(ranges).map(([from, count]) => takeRows(tensor, from, count));
+  if (parts.length === 1) return parts[0]!;
+  const { name, format, shape } = tensor;
+  const rows = ranges.reduce((sum, [, count]) => sum + count, 0);
+  return { name, format, shape: [rows, ...shape.slice(1)], parts };
+}
+
+/** Neighbours that follow one another become one range. */
+function joined(ranges: readonly RowRange[]): readonly RowRange[] {
+  const result: [number, number][] = [];
+  for (const [from, count] of ranges) {
+    const last = result.at(-1);
+    if (last && last[0] + last[1] === from) last[1] += count;
+    else result.push([from, count]);
+  }
+  return result;
+}
+
+/** Rows [first, first + count) of the rows in `ranges`, counted in their order. */
+export function rangesWithin(ranges: readonly RowRange[], first: number, count: number): readonly RowRange[] {
+  let at = 0; // rows of the ranges before
+  return ranges.flatMap(([from, rows]) => {
+    const start = Math.max(0, first - at);
+    const end = Math.min(rows, first + count - at);
+    at += rows;
+    return start < end ? [[from + start, end - start] as const] : [];
+  });
 }
 
 function takeGroupedRows(tensor: GroupedTensor, first: number, count: number): FileTensor {

@@ -2,9 +2,9 @@ import { denseFormats, showValue, type WeightUse } from '@quern/core';
 import { isGgufFormat } from '@quern/quant';
 import { ModelError } from '../error.js';
 import type { FileTensor } from './file-tensor.js';
-import { takeRows } from './map-tensors.js';
+import { gatherRows, rangesWithin, takeRows } from './map-tensors.js';
 import type { StoredTensor, WeightFile } from './weight-file.js';
-import type { WeightEntry, WeightTable } from './weight-table.js';
+import type { RowRange, WeightEntry, WeightTable } from './weight-table.js';
 
 /** A field of the architecture with its tensor. */
 export interface ResolvedWeight {
@@ -62,8 +62,34 @@ function findTensor<Config>(
   if (file.naming === 'gguf' && fused && !file.tensors.has(name) && file.tensors.has(fused))
     return needRows(fused, shape, entry.ggufFused!.rows(config), file);
   if (!file.tensors.has(name) && entry.optional) return undefined;
-  return shifted(needRows(name, shape, entry.rows?.(config), file), entry, file);
+  const rows = entry.rows?.(config);
+  const whole = needTensor(name, rows ? [rows.of, ...shape.slice(1)] : shape, file, entry);
+  const order = orderOf(entry, config, file);
+  const [first, count] = [rows?.from ?? 0, shape[0]!];
+  if (order) return gatherRows(whole, rangesWithin(order, first, count));
+  return shifted(rows ? takeRows(whole, first, count) : whole, entry, file);
 }
+
+/** The tensor that holds a parameter beside others, with its rows in the order of GGUF files: [of, K]. */
+export function wholeTensor<Config>(
+  entry: WeightEntry<Config>,
+  config: Config,
+  file: WeightFile,
+  layer = 0,
+): StoredTensor {
+  const name = nameIn(file, entry, layer);
+  const shape = shapeOf(entry, config, name);
+  const whole = needTensor(name, [entry.rows?.(config).of ?? shape[0]!, ...shape.slice(1)], file, entry);
+  const order = orderOf(entry, config, file);
+  return order ? gatherRows(whole, order) : whole;
+}
+
+const orderOf = <Config>(
+  entry: WeightEntry<Config>,
+  config: Config,
+  { naming }: WeightFile,
+): readonly RowRange[] | undefined =>
+  naming === 'huggingFace' ? entry.huggingFaceRows?.(config) : undefined;
 
 function shapeOf<Config>(entry: WeightEntry<Config>, config: Config, name: string): readonly number[] {
   const shape: unknown = entry.shape(config);
@@ -79,10 +105,9 @@ function shapeOf<Config>(entry: WeightEntry<Config>, config: Config, name: strin
 function needRows(
   name: string,
   shape: readonly number[],
-  rows: { readonly from: number; readonly of: number } | undefined,
+  rows: { readonly from: number; readonly of: number },
   file: WeightFile,
 ): FileTensor {
-  if (!rows) return needTensor(name, shape, file);
   const [count, ...rest] = shape;
   return takeRows(needTensor(name, [rows.of, ...rest], file), rows.from, count!);
 }
@@ -117,14 +142,32 @@ function findStack(name: string, [count, ...shape]: readonly number[], file: Wei
   return { name: name.replace('{e}', `0–${count! - 1}`), shape: [count!, ...shape], format, parts };
 }
 
-function needTensor(name: string, shape: readonly number[], file: WeightFile): FileTensor {
+function needTensor(
+  name: string,
+  shape: readonly number[],
+  file: WeightFile,
+  { huggingFaceTransposed }: Pick<WeightEntry, 'huggingFaceTransposed'> = {},
+): FileTensor {
   const tensor = file.tensors.get(name);
+  if (tensor && huggingFaceTransposed && file.naming === 'huggingFace')
+    return transposedOf(checkTensor(tensor, shape.toReversed(), file));
   if (tensor) return checkTensor(tensor, shape, file);
   throw new ModelError(
     'MISSING_WEIGHT',
     `${file.paths[0]}: tensor '${name}' [${shape}] is missing (the file has ${file.tensors.size} ${file.tensors.size === 1 ? 'tensor' : 'tensors'}); ` +
       'the file is incomplete, or its architecture name is wrong',
   );
+}
+
+/** A stored matrix [K, N] as [N, K]. */
+function transposedOf(tensor: FileTensor): FileTensor {
+  const { name, format, shape, bytes, quantised } = tensor;
+  if (quantised || !isDense(tensor))
+    throw new ModelError(
+      'UNKNOWN_FORMAT',
+      `${bytes.path}: tensor '${name}' is ${format}, and this architecture's files hold it transposed; Quern reads such matrices as ${denseFormats.join(', ')}; use another format of the model`,
+    );
+  return { ...tensor, shape: shape.toReversed(), transposed: { from: 0, of: shape[1]! } };
 }
 
 function checkTensor(tensor: FileTensor, shape: readonly number[], file: WeightFile): FileTensor {

@@ -7,7 +7,7 @@ import { mapOthers, otherTensors, withQuantised } from './quantised-tensors.js';
 /** Tensor names: llama.cpp's or transformers'. */
 export type Naming = 'gguf' | 'huggingFace';
 
-/** Separate matrices [N, K] of one format, loaded as a stack [E, N, K]. */
+/** Tensors of one format, loaded as one: matrices [N, K] as a stack [E, N, K], or rows of a matrix in another order. */
 export interface TensorStack extends Pick<WeightSource, 'name' | 'shape' | 'format'> {
   readonly parts: readonly FileTensor[];
 }
@@ -37,12 +37,17 @@ export const unmapped = (tensor: StoredTensor): StoredTensor =>
 
 /** Bytes in the file, with scales and zero points; rows of a grouped matrix: their share. */
 export const storedBytes = (tensor: StoredTensor): number =>
-  Math.round(slicesOf(tensor).reduce((sum, { byteLength }) => sum + byteLength, 0) * shareOf(tensor));
+  Math.round(
+    partsOf(tensor).reduce((total, part) => {
+      const bytes = slicesOf(part).reduce((sum, { byteLength }) => sum + byteLength, 0);
+      return total + bytes * shareOf(part);
+    }, 0),
+  );
 
-const shareOf = (tensor: StoredTensor): number => {
-  if ('parts' in tensor || !tensor.quantised || tensor.quantised.kind === 'f8') return 1;
-  const { rows } = tensor.quantised;
-  return rows ? tensor.shape[0]! / rows.of : 1;
+/** The share of its bytes that a tensor reads. */
+const shareOf = ({ shape, quantised, transposed }: FileTensor): number => {
+  const whole = quantised && quantised.kind !== 'f8' ? quantised.rows : transposed;
+  return whole ? shape[0]! / whole.of : 1;
 };
 
 /** A model's tensors by name, in any container. */

@@ -2,6 +2,9 @@ import type { Weight, WeightUse } from '@quern/core';
 import type { DecoderConfig } from '../config/decoder-config.js';
 import type { Naming } from './weight-file.js';
 
+/** Consecutive rows of a tensor: the first, and how many. */
+export type RowRange = readonly [from: number, count: number];
+
 /**
  * One parameter: its name in each kind of file (`{i}`: layer) and its shape. A name with `{e}` stands for E separate
  * tensors, the matrices of a stack [E, N, K].
@@ -13,6 +16,12 @@ export interface WeightEntry<Config = DecoderConfig> extends Readonly<Record<Nam
   readonly ggufApart?: string;
   /** For fused tensors [of, K]: the parameter has rows `from`, `from + 1`, …; their number is `shape[0]`. */
   rows?(config: Config): { readonly from: number; readonly of: number };
+  /**
+   * For fused tensors: the rows of Hugging Face's tensor in the order of GGUF's, as ranges. Absent: both have one order.
+   */
+  huggingFaceRows?(config: Config): readonly RowRange[];
+  /** Hugging Face files hold the transpose [K, N] (GPT-2's Conv1D). */
+  readonly huggingFaceTransposed?: true;
   /** A tensor of some GGUF files that holds it beside others, read where `gguf` is absent; and its rows there. */
   readonly ggufFused?: {
     readonly name: string;
