@@ -1,6 +1,8 @@
 import type { Architecture } from './architecture.js';
 import { badArchitecture } from './check-architecture.js';
 import { callOf } from './checked-calls.js';
+import { cohere2 } from './cohere2.js';
+import { commandR } from './command-r.js';
 import type { Settings } from './config/settings.js';
 import { bert } from './encoder/bert.js';
 import type { EncoderArchitecture } from './encoder/encoder.js';
@@ -14,6 +16,8 @@ import { granite } from './granite.js';
 import { llama } from './llama.js';
 import { mistral } from './mistral.js';
 import { mixtral } from './mixtral.js';
+import { olmo2 } from './olmo2.js';
+import { olmo3 } from './olmo3.js';
 import { phi2 } from './phi2.js';
 import { phi3 } from './phi3.js';
 import { qwen2 } from './qwen2.js';
@@ -48,6 +52,10 @@ const ours: readonly RegisteredArchitecture[] = [
   seedOss,
   exaone4,
   granite,
+  commandR,
+  cohere2,
+  olmo2,
+  olmo3,
   bert,
   roberta,
   nomicBert,

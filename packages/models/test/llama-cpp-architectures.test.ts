@@ -5,9 +5,10 @@ import { createBackend as createCpu } from '@quern/backend-cpu';
 import { createBackend as createReference } from '@quern/backend-reference';
 import { type Backend, f16ToF32 } from '@quern/core';
 import { openGguf } from '@quern/quant';
-import { loadLanguageModel, openModelFile } from '../src/index.js';
+import { describeModel, loadLanguageModel, openModelFile } from '../src/index.js';
 import type { FileTensor } from '../src/weights/file-tensor.js';
 import { resolveWeights } from '../src/weights/resolve-weights.js';
+import { isConstant } from '../src/weights/weight-file.js';
 import { convertFolder, type Parameters, writeFolder } from './random-folder.js';
 import { distance, sequenceLogits } from './run-model.js';
 import { readJson, shared } from './shared-data.js';
@@ -81,6 +82,32 @@ const folders: Readonly<Record<string, Case>> = {
       ...{ partial_rotary_factor: 0.5, tie_word_embeddings: false },
     },
   },
+  'command-r': {
+    config: {
+      ...{ ...small, architectures: ['CohereForCausalLM'], num_hidden_layers: 3, intermediate_size: 128 },
+      ...{ layer_norm_eps: 1e-5, rope_theta: 8e6, logit_scale: 0.8 },
+    },
+  },
+  cohere2: {
+    config: {
+      ...{ ...small, architectures: ['Cohere2ForCausalLM'], num_hidden_layers: 4, intermediate_size: 96 },
+      ...{ layer_norm_eps: 1e-5, rope_theta: 50_000, logit_scale: 0.7, sliding_window: 14 },
+    },
+  },
+  olmo2: {
+    config: {
+      ...{ ...small, num_key_value_heads: null, architectures: ['Olmo2ForCausalLM'], num_hidden_layers: 3 },
+      ...{ intermediate_size: 96, rms_norm_eps: 1e-6, rope_theta: 500_000, tie_word_embeddings: false },
+    },
+  },
+  olmo3: {
+    config: {
+      ...{ ...small, architectures: ['Olmo3ForCausalLM'], num_hidden_layers: 6, intermediate_size: 48 },
+      ...{ rms_norm_eps: 1e-6, rope_theta: 500_000, tie_word_embeddings: false, sliding_window: 16 },
+      layer_types: [0, 0, 0, 1, 0, 1].map((isFull) => (isFull ? 'full_attention' : 'sliding_attention')),
+      rope_scaling: { rope_type: 'yarn', factor: 8, original_max_position_embeddings: 4096 },
+    },
+  },
 };
 
 const at = (folder: string, ...file: string[]) => shared('llamacpp-arch', folder, ...file);
@@ -144,8 +171,10 @@ async function asHuggingFace(folder: string): Promise<Parameters> {
   const { model, layer: ofLayer } = architecture.weights;
   const inText = (name: string) =>
     folder === 'qwen3vl' ? name.replace(/^model\./, 'model.language_model.') : name;
+  const resolved = resolveWeights(architecture.weights, config, weights);
+  const inFile = resolved.filter(({ tensor }) => !isConstant(tensor));
   return new Map(
-    resolveWeights(architecture.weights, config, weights).map(({ field, layer, tensor }) => {
+    inFile.map(({ field, layer, tensor }) => {
       const entry = (layer === undefined ? model : ofLayer)[field]!;
       const values = valuesOf(tensor as FileTensor);
       const isTurned = architecture.gguf!.rope === 'interleaved' && (field === 'q' || field === 'k');
@@ -167,6 +196,15 @@ async function missingKeys(converted: string, original: string): Promise<readonl
   return [...theirs.metadata.keys()].filter((key) => isOfModel(key) && !ours.metadata.has(key));
 }
 
+/** Tensors that a converted file has, and llama.cpp's lacks; q, k and v may be one tensor there. */
+async function addedTensors(converted: string, original: string): Promise<readonly string[]> {
+  const [ours, theirs] = [await openGguf(converted), await openGguf(original)];
+  const known = new Set(theirs.tensors.map(({ name }) => name));
+  return ours.tensors
+    .map(({ name }) => name)
+    .filter((name) => !known.has(name) && !/attn_[qkv]\./.test(name));
+}
+
 describe.each(Object.entries(folders))('%s', (folder, { tolerance = 1e-4, config }) => {
   if (!existsSync(at(folder))) {
     test.skip(`../shared/data/llamacpp-arch/${folder} is absent`, () => {});
@@ -181,14 +219,15 @@ describe.each(Object.entries(folders))('%s', (folder, { tolerance = 1e-4, config
 
   if (config)
     test('the same as a Hugging Face folder, and converted from it', async () => {
-      const path = writeFolder(
-        `arch-${folder}`,
-        { max_position_embeddings: 512, ...config },
-        await asHuggingFace(folder),
-      );
+      const parameters = await asHuggingFace(folder);
+      const settings = { max_position_embeddings: 512, ...config };
+      const path = writeFolder(`arch-${folder}`, settings, parameters);
+      const elements = [...parameters.values()].reduce((sum, { values }) => sum + values.length, 0);
+      expect(describeModel(await openModelFile(path)).parameters).toBe(elements);
       expect(await error(path, folder)).toBeLessThan(tolerance);
       const converted = await convertFolder(path);
       expect(await error(converted, folder)).toBeLessThan(tolerance);
       expect(await missingKeys(converted, at(folder, 'model.gguf'))).toEqual([]);
+      expect(await addedTensors(converted, at(folder, 'model.gguf'))).toEqual([]);
     }, 60_000);
 });

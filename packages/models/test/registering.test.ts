@@ -98,6 +98,10 @@ describe('names', () => {
       'seed_oss',
       'exaone4',
       'granite',
+      'command-r',
+      'cohere2',
+      'olmo2',
+      'olmo3',
       'bert',
       'roberta',
       'nomic-bert',
@@ -227,13 +231,13 @@ describe('objects that are no architecture', () => {
     ],
     [
       'a module instead of the object',
-      { olmo2: llama },
+      { pumice: llama },
       '[registerArchitecture] an architecture is an object with a name (docs/writing-a-model.md); got an object',
     ],
     [
       'only a name',
-      { name: 'olmo2' },
-      "architecture 'olmo2': names.gguf must be a list of strings; it is undefined",
+      { name: 'pumice' },
+      "architecture 'pumice': names.gguf must be a list of strings; it is undefined",
     ],
     [
       'a name as text',
@@ -275,7 +279,7 @@ describe('objects that are no architecture', () => {
     [
       'a form without row order',
       { ...llama, gguf: { name: 'llama' } },
-      "architecture 'llama': gguf.rope must be 'halves' or 'interleaved'; it is undefined",
+      "architecture 'llama': gguf.rope must be 'halves', 'interleaved' or 'kept'; it is undefined",
     ],
     [
       'an encoder without rename',

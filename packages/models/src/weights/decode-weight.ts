@@ -22,7 +22,7 @@ import {
 } from './decode-pieces.js';
 import type { FileTensor } from './file-tensor.js';
 import { type GroupedTensor, gptqPieces, gptqRows, isGrouped, rowsTogether, wholeOf } from './gptq.js';
-import { partsOf, type StoredTensor, type TensorStack } from './weight-file.js';
+import { isConstant, partsOf, type StoredTensor, type TensorStack } from './weight-file.js';
 
 /**
  * A tensor's values as f32 in memory.
@@ -33,6 +33,7 @@ export async function decodeToF32(
   options: DecodeOptions = {},
 ): Promise<Float32Array<ArrayBuffer>> {
   const values = new Float32Array(elementCount(tensor.shape));
+  if (isConstant(tensor)) return values.fill(tensor.constant);
   const bytes = new Uint8Array(values.buffer);
   let at = 0;
   for (const part of partsOf(tensor)) {

@@ -7,6 +7,8 @@ export interface FileTensor extends WeightSource {
   readonly quantised?: Quantised;
   /** Added to every value. */
   readonly plus?: number;
+  /** Every value: no file has the tensor, and the bytes are empty. */
+  readonly constant?: number;
 }
 
 /** Quantised integers with a zero point and a scale per group of columns. The tensor's bytes are the integers. */

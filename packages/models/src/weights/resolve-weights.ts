@@ -57,12 +57,22 @@ function findTensor<Config>(
   if (entry.when && !entry.when(config, layer)) return undefined;
   const name = nameIn(file, entry, layer);
   const shape = shapeOf(entry, config, name);
+  if (entry.constant !== undefined) return constantTensor(name, shape, entry.constant, file);
   if (name.includes('{e}')) return findStack(name, shape, file);
   const fused = entry.ggufFused?.name.replace('{i}', String(layer));
   if (file.naming === 'gguf' && fused && !file.tensors.has(name) && file.tensors.has(fused))
     return needRows(fused, shape, entry.ggufFused!.rows(config), file);
   if (!file.tensors.has(name) && entry.optional) return undefined;
   return shifted(needRows(name, shape, entry.rows?.(config), file), entry, file);
+}
+
+function constantTensor(
+  name: string,
+  shape: readonly number[],
+  constant: number,
+  { paths }: WeightFile,
+): FileTensor {
+  return { name, shape, format: 'f32', constant, bytes: { path: paths[0]!, offset: 0, byteLength: 0 } };
 }
 
 function shapeOf<Config>(entry: WeightEntry<Config>, config: Config, name: string): readonly number[] {
