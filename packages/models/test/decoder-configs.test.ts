@@ -115,6 +115,23 @@ test('Command-R7B: windows in three of four layers, whose layers alone rotate', 
   expect(read(cohere2, { layer_types }).unrotated).toEqual([true, false, true, true]);
 });
 
+test('Cohere’s GGUF files: a factor of 0 is none; Command-R+ and a missing window are refused', () => {
+  const metadata = {
+    ...{ embedding_length: 32, block_count: 4, context_length: 64, feed_forward_length: 64, vocab_size: 16 },
+    ...{ 'attention.head_count': 4, 'attention.layer_norm_epsilon': 1e-5, logit_scale: 0 },
+  };
+  const fromGguf = (architecture: Architecture, ...names: readonly string[]) => {
+    const tensor = { shape: [1], format: 'f32', bytes: { path: 'm', offset: 0, byteLength: 4 } } as const;
+    const tensors = new Map(names.map((name) => [name, { ...tensor, name }]));
+    const settings = new Settings('m.gguf', ownValue(metadata));
+    const file = { naming: 'gguf', paths: ['m.gguf'], tensors } as const;
+    return architecture.configFromGguf({ settings, weights: file, tokens: 16, ropeFactors: undefined });
+  };
+  expect(fromGguf(commandR)).toMatchObject({ logitFactor: 1, rope: { layout: 'interleaved' } });
+  expect(() => fromGguf(commandR, 'blk.0.attn_q_norm.weight')).toThrow(/block_count is 4: .*Command-R\+/);
+  expect(() => fromGguf(cohere2)).toThrow(/attention\.sliding_window is missing/);
+});
+
 test('OLMo 2 and 3: RoPE is scaled in layers with full attention alone', () => {
   const rope_scaling = { rope_type: 'yarn', factor: 8, original_max_position_embeddings: 8 };
   const [plain, three] = [read(olmo2, { rope_scaling }), read(olmo3, { rope_scaling })];
