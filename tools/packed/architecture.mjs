@@ -1,5 +1,5 @@
 // docs/examples/architecture as its author and its users have it: built with TypeScript, installed as a package, used by the
-// command, from ESM and from CommonJS. The model is a tiny random OLMo 2.
+// command, from ESM and from CommonJS. The model is a tiny random one.
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../setup.mjs';
@@ -50,9 +50,9 @@ function safetensors(tensors) {
 }
 
 /** Writes the model's folder. */
-export function writeOlmo2(folder) {
+export function writePumice(folder) {
   const config = {
-    architectures: ['Olmo2ForCausalLM'],
+    architectures: ['PumiceForCausalLM'],
     hidden_size: D,
     intermediate_size: F,
     num_hidden_layers: layers,
@@ -88,20 +88,20 @@ const programs = {
   'commonjs.cjs': program("const { loadModel } = require('@quern/runtime');"),
   'other-copy.cjs': program(
     "const { loadModel: load } = require('@quern/runtime');\n" +
-      "const loadModel = async (...given) => import('quern-olmo2/register').then(() => load(...given)); // ESM's copy of models",
+      "const loadModel = async (...given) => import('quern-pumice/register').then(() => load(...given)); // ESM's copy of models",
   ),
-  'registered.mjs': program("import 'quern-olmo2/register';\nimport { loadModel } from '@quern/runtime';"),
+  'registered.mjs': program("import 'quern-pumice/register';\nimport { loadModel } from '@quern/runtime';"),
 };
 
 /** The author's folder: a copy of the example, built. Returns the tarball of its package. */
 async function buildPackage({ work, npmInstall, run }) {
-  const folder = join(work, 'quern-olmo2');
+  const folder = join(work, 'quern-pumice');
   cpSync(join(root, 'docs/examples/architecture'), folder, { recursive: true });
   const tools = ['@quern/core', '@quern/models', 'quern', '@types/node@20'];
   await npmInstall(['--save-dev', ...tools], { cwd: folder });
   await run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc')], { cwd: folder });
   await run('npm', ['pack', '--pack-destination', work, '--silent'], { cwd: folder });
-  return { folder, tarball: join(work, 'quern-olmo2-0.1.0.tgz') };
+  return { folder, tarball: join(work, 'quern-pumice-0.1.0.tgz') };
 }
 
 /**
@@ -111,16 +111,16 @@ async function buildPackage({ work, npmInstall, run }) {
  */
 export async function checkArchitecture(tools) {
   const { work, npmInstall, run, attempt, expectText } = tools;
-  const model = join(work, 'olmo2');
-  writeOlmo2(model);
+  const model = join(work, 'pumice');
+  writePumice(model);
   let built;
   await attempt('an architecture’s package compiles', async () => {
     built = await buildPackage(tools);
   });
   if (!built) return;
-  const app = join(work, 'olmo2-app');
+  const app = join(work, 'pumice-app');
   mkdirSync(app);
-  writeFileSync(join(app, 'package.json'), '{"name": "olmo2-app", "private": true}');
+  writeFileSync(join(app, 'package.json'), '{"name": "pumice-app", "private": true}');
   await npmInstall(['quern', '@quern/runtime', '@quern/backend-cpu', built.tarball], { cwd: app });
   for (const [name, text] of Object.entries(programs)) writeFileSync(join(app, name), text);
   const quern = (args, cwd = app) => run(join(cwd, 'node_modules/.bin/quern'), args, { cwd });
@@ -137,10 +137,10 @@ export async function checkArchitecture(tools) {
     return text === expected ? [] : [`${JSON.stringify(text)} instead of ${JSON.stringify(expected)}`];
   });
   await attempt('quern inspect', async () =>
-    expectText((await quern(['inspect', model, '--json'])).stdout, /"architecture":"olmo2"/),
+    expectText((await quern(['inspect', model, '--json'])).stdout, /"architecture":"pumice"/),
   );
   await attempt('quern quantize, and its file', async () => {
-    const path = join(app, 'olmo2.gguf');
+    const path = join(app, 'pumice.gguf');
     await quern(['quantize', model, path, 'f32']);
     const text = await textOf(path);
     return text === expected ? [] : [`${JSON.stringify(text)} instead of ${JSON.stringify(expected)}`];
@@ -148,7 +148,7 @@ export async function checkArchitecture(tools) {
   await attempt('quern devices lists the package', async () =>
     expectText(
       (await quern(['devices'])).stdout,
-      /^quern-olmo2: architecture olmo2 \(olmo2, Olmo2ForCausalLM\)$/m,
+      /^quern-pumice: architecture pumice \(pumice, PumiceForCausalLM\)$/m,
     ),
   );
   const loads = (name) =>
@@ -160,12 +160,12 @@ export async function checkArchitecture(tools) {
   await loads('commonjs.cjs');
   await attempt('not among the dependencies: the error says how to add it', async () => {
     const manifest = JSON.parse(readFileSync(join(app, 'package.json'), 'utf8'));
-    delete manifest.dependencies['quern-olmo2'];
+    delete manifest.dependencies['quern-pumice'];
     writeFileSync(join(app, 'package.json'), JSON.stringify(manifest));
     const refused = await quern(['run', model, ...words]).catch((error) => error);
     return expectText(
       refused.stderr,
-      /'Olmo2ForCausalLM' is not known.*"quern": \{"architectures".*No package in/s,
+      /'PumiceForCausalLM' is not known.*"quern": \{"architectures".*No package in/s,
     );
   });
   await loads('registered.mjs');

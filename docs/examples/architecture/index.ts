@@ -1,5 +1,5 @@
 import type { Architecture } from '@quern/models';
-import { olmo2 } from './olmo2.js';
+import { pumice } from './pumice.js';
 
 /** Quern registers these when it opens a model. */
-export const architectures: readonly Architecture[] = [olmo2];
+export const architectures: readonly Architecture[] = [pumice];

@@ -1,5 +1,5 @@
-// Makes the architecture known by an import, which bundlers see: import 'quern-olmo2/register'.
+// Makes the architecture known by an import, which bundlers see: import 'quern-pumice/register'.
 import { registerArchitecture } from '@quern/models';
 import { architectures } from './index.js';
 
-for (const architecture of architectures) registerArchitecture(architecture, { package: 'quern-olmo2' });
+for (const architecture of architectures) registerArchitecture(architecture, { package: 'quern-pumice' });

@@ -18,8 +18,11 @@ export interface AnyLoadedWeights {
 export interface GgufForm {
   /** `general.architecture`. */
   readonly name: string;
-  /** Row order of q and k within a head. Hugging Face files: 'halves'. */
-  readonly rope: RopeLayout;
+  /**
+   * Row order of q and k within a head, where Hugging Face files have 'halves'. 'kept': both kinds of file have the same
+   * other order (Cohere).
+   */
+  readonly rope: RopeLayout | 'kept';
   /**
    * For models with full and window attention: llama.cpp gives every n-th layer full attention. Used if the file has no
    * pattern.

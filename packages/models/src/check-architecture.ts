@@ -13,8 +13,8 @@ const kinds = {
   whole: { must: 'a whole number', holds: (value: unknown) => Number.isInteger(value) },
   true: { must: 'true, or absent', holds: (value: unknown) => value === true },
   layout: {
-    must: "'halves' or 'interleaved'",
-    holds: (value: unknown) => value === 'halves' || value === 'interleaved',
+    must: "'halves', 'interleaved' or 'kept'",
+    holds: (value: unknown) => value === 'halves' || value === 'interleaved' || value === 'kept',
   },
   readBy: {
     must: "a function that names the functions of the decoder that read it: () => ['embed'], ['logits'] or both",
@@ -58,6 +58,7 @@ const entryFields = {
   rows: 'function?',
   ggufFused: 'object?',
   huggingFacePlus: 'number?',
+  constant: 'number?',
   optional: 'true?',
   when: 'function?',
   readBy: 'readBy?',
@@ -65,7 +66,7 @@ const entryFields = {
   used: 'function?',
 } as const satisfies Fields;
 
-/** BAD_ARCHITECTURE: "architecture 'olmo2': …" */
+/** BAD_ARCHITECTURE: "architecture 'pumice': …" */
 export const badArchitecture = (name: string, fault: string, options?: ErrorOptions): ModelError =>
   new ModelError('BAD_ARCHITECTURE', `architecture '${name}': ${fault}`, options);
 

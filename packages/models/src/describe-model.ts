@@ -7,7 +7,7 @@ import { decodedFormat } from './weights/decode-weight.js';
 import { bytesOn, readsNatively } from './weights/load-weights.js';
 import { isDense, type ResolvedWeight, resolveWeights } from './weights/resolve-weights.js';
 import { tiedOutput, unreadTensors } from './weights/unread-tensors.js';
-import { type StoredTensor, storedBytes } from './weights/weight-file.js';
+import { isConstant, type StoredTensor, storedBytes } from './weights/weight-file.js';
 
 /** The cost of a group of weights. */
 export interface WeightCost {
@@ -72,14 +72,15 @@ export function describeModel(file: ModelFile, backend?: Backend): ModelDescript
   checkArgument('describeModel', 'file', file, opened, badArgument);
   const { architecture, config, weights } = file;
   const resolved = resolveWeights(architecture.weights, config, weights);
+  const learned = resolved.filter(({ tensor }) => !isConstant(tensor));
   const costOf = (weight: ResolvedWeight): WeightCost => costOn(weight, backend);
   const costs = costsOf(resolved, config.layers, costOf);
   const whole = rangeCost(costs, { from: 0, to: config.layers });
   return {
     architecture: architecture.name,
     config,
-    parameters: resolved.reduce((sum, { tensor }) => sum + elementCount(tensor.shape), 0),
-    activeParameters: resolved.reduce((sum, { tensor, used }) => sum + elementCount(tensor.shape) * used, 0),
+    parameters: learned.reduce((sum, { tensor }) => sum + elementCount(tensor.shape), 0),
+    activeParameters: learned.reduce((sum, { tensor, used }) => sum + elementCount(tensor.shape) * used, 0),
     weightBytes: whole.bytes,
     costs,
     bytesPerToken: whole.perToken,

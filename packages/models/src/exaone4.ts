@@ -1,7 +1,7 @@
-import type { AttentionBatch, Backend, KvCache, Tensor } from '@quern/core';
+import type { Backend } from '@quern/core';
 import type { Architecture } from './architecture.js';
 import { swigluFeedForward } from './blocks/feed-forward.js';
-import { rootMeanSquareNorm } from './blocks/norm.js';
+import { postNormLayer } from './blocks/post-norm-layer.js';
 import { embedAndLogits } from './blocks/vocabulary.js';
 import { type DecoderConfig, limits, sameWindow } from './config/decoder-config.js';
 import { decoderConfigFromGguf } from './config/gguf.js';
@@ -94,17 +94,6 @@ function windowsOf(settings: Settings, layers: number): readonly number[] {
 }
 
 function exaone4Decoder(b: Backend, w: LoadedWeights<typeof exaone4Weights>, config: DecoderConfig): Decoder {
-  const attention = qwen3Attention(b, config);
-  const feedForward = swigluFeedForward(b);
-  const norm = rootMeanSquareNorm(b, config);
-
-  return {
-    ...embedAndLogits(b, w, config),
-
-    layer(x: Tensor, i: number, batch: AttentionBatch, cache: KvCache): Tensor {
-      const layer = w.layers[i]!;
-      const h = b.add(x, norm(attention(x, layer, i, batch, cache), layer.attnOutputNorm)); // [T, D]
-      return b.add(h, norm(feedForward(h, layer), layer.ffnOutputNorm)); // [T, D]
-    },
-  };
+  const blocks = { attention: qwen3Attention(b, config), feedForward: swigluFeedForward(b) };
+  return { ...embedAndLogits(b, w, config), layer: postNormLayer(b, w, config, blocks) };
 }

@@ -14,6 +14,7 @@ export {
 } from './blocks/feed-forward.js';
 export { type MixtureWeights, mixtureFeedForward, sparseFeedForward } from './blocks/mixture.js';
 export { modelNorm, rootMeanSquareNorm } from './blocks/norm.js';
+export { type OutputNorms, postNormLayer } from './blocks/post-norm-layer.js';
 export { type LayerBlocks, type LayerNorms, preNormLayer } from './blocks/pre-norm-layer.js';
 export { embedAndLogits, type VocabularyWeights } from './blocks/vocabulary.js';
 export {

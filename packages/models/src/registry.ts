@@ -1,6 +1,8 @@
 import type { Architecture } from './architecture.js';
 import { badArchitecture } from './check-architecture.js';
 import { callOf } from './checked-calls.js';
+import { cohere2 } from './cohere2.js';
+import { commandR } from './command-r.js';
 import type { Settings } from './config/settings.js';
 import { bert } from './encoder/bert.js';
 import type { EncoderArchitecture } from './encoder/encoder.js';
@@ -11,13 +13,15 @@ import { exaone4 } from './exaone4.js';
 import { falcon } from './falcon.js';
 import { gemma2 } from './gemma2.js';
 import { gemma3 } from './gemma3.js';
-import { gptOss } from './gpt-oss.js';
 import { gptNeoX } from './gpt-neox.js';
+import { gptOss } from './gpt-oss.js';
 import { gpt2 } from './gpt2.js';
 import { granite } from './granite.js';
 import { llama } from './llama.js';
 import { mistral } from './mistral.js';
 import { mixtral } from './mixtral.js';
+import { olmo2 } from './olmo2.js';
+import { olmo3 } from './olmo3.js';
 import { phi2 } from './phi2.js';
 import { phi3 } from './phi3.js';
 import { qwen2 } from './qwen2.js';
@@ -56,6 +60,10 @@ const ours: readonly RegisteredArchitecture[] = [
   gptNeoX,
   gpt2,
   falcon,
+  commandR,
+  cohere2,
+  olmo2,
+  olmo3,
   bert,
   roberta,
   nomicBert,

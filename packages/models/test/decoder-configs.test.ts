@@ -1,10 +1,14 @@
 // Settings of single architectures, and those that are refused.
+import { cohere2 } from '../src/cohere2.js';
+import { commandR } from '../src/command-r.js';
 import { ownValue } from '../src/config/settings.js';
 import { exaone4 } from '../src/exaone4.js';
 import { falcon } from '../src/falcon.js';
 import { gptNeoX } from '../src/gpt-neox.js';
 import { gpt2 } from '../src/gpt2.js';
 import { type Architecture, type DecoderConfig, ModelError, openModelFile, Settings } from '../src/index.js';
+import { olmo2 } from '../src/olmo2.js';
+import { olmo3 } from '../src/olmo3.js';
 import { phi2 } from '../src/phi2.js';
 import { qwen3Vl } from '../src/qwen3-vl.js';
 import { seedOss } from '../src/seed-oss.js';
@@ -143,6 +147,54 @@ test('Falcon: one kv head, or groups; one norm, or two', () => {
   expect(read(falcon, { ...grouped, ffn_hidden_size: 96 }).feedForward).toBe(96);
 });
 
+test('Command-R: defaults of CohereConfig; neighbours rotate together; the longer of two contexts', () => {
+  const { rope, ...config } = read(commandR, { max_position_embeddings: undefined });
+  expect(rope).toEqual({ theta: 500_000, layout: 'interleaved' });
+  expect(config).toMatchObject({ logitFactor: 0.0625, normEps: 1e-5, context: 8192, tied: true });
+  expect(read(commandR, { model_max_length: 131_072 }).context).toBe(131_072);
+  const untied = read(commandR, { tie_word_embeddings: false });
+  expect(commandR.gguf.llamaCppDiffers(untied)).toMatch(/the embedding as the output/);
+  expect(commandR.gguf.llamaCppDiffers(read(commandR, {}))).toBeUndefined();
+});
+
+test('Command-R7B: windows in three of four layers, whose layers alone rotate', () => {
+  const usual = read(cohere2, {});
+  expect(usual).toMatchObject({ windows: [4096, 4096, 4096, 0], rope: { theta: 10_000 } });
+  expect(usual.unrotated).toEqual([false, false, false, true]);
+  expect(read(cohere2, { sliding_window: 16, sliding_window_pattern: 2 }).windows).toEqual([16, 0, 16, 0]);
+  const layer_types = ['full_attention', 'sliding_attention', 'full_attention', 'full_attention'];
+  expect(read(cohere2, { layer_types }).unrotated).toEqual([true, false, true, true]);
+});
+
+test('Cohere’s GGUF files: a factor of 0 is none; Command-R+ and a missing window are refused', () => {
+  const metadata = {
+    ...{ embedding_length: 32, block_count: 4, context_length: 64, feed_forward_length: 64, vocab_size: 16 },
+    ...{ 'attention.head_count': 4, 'attention.layer_norm_epsilon': 1e-5, logit_scale: 0 },
+  };
+  const fromGguf = (architecture: Architecture, ...names: readonly string[]) => {
+    const tensor = { shape: [1], format: 'f32', bytes: { path: 'm', offset: 0, byteLength: 4 } } as const;
+    const tensors = new Map(names.map((name) => [name, { ...tensor, name }]));
+    const settings = new Settings('m.gguf', ownValue(metadata));
+    const file = { naming: 'gguf', paths: ['m.gguf'], tensors } as const;
+    return architecture.configFromGguf({ settings, weights: file, tokens: 16, ropeFactors: undefined });
+  };
+  expect(fromGguf(commandR)).toMatchObject({ logitFactor: 1, rope: { layout: 'interleaved' } });
+  expect(() => fromGguf(commandR, 'blk.0.attn_q_norm.weight')).toThrow(/block_count is 4: .*Command-R\+/);
+  expect(() => fromGguf(cohere2)).toThrow(/attention\.sliding_window is missing/);
+});
+
+test('OLMo 2 and 3: RoPE is scaled in layers with full attention alone', () => {
+  const rope_scaling = { rope_type: 'yarn', factor: 8, original_max_position_embeddings: 8 };
+  const [plain, three] = [read(olmo2, { rope_scaling }), read(olmo3, { rope_scaling })];
+  expect(plain).toMatchObject({ normEps: 1e-5, windows: [0, 0, 0, 0], rope: { scaling: { factor: 8 } } });
+  expect(plain.windowRope).toBeUndefined();
+  expect(three).toMatchObject({ windows: [4096, 4096, 4096, 0], rope: { scaling: { factor: 8 } } });
+  expect(three.windowRope).toEqual({ theta: 10_000, layout: 'halves' });
+  expect(read(olmo3, {}).windowRope).toBeUndefined();
+  const perKind = { full_attention: rope_scaling, sliding_attention: { rope_type: 'default' } };
+  expect(read(olmo3, { rope_parameters: perKind }).windowRope).toEqual(three.windowRope);
+});
+
 test('a GGUF file whose last layers predict further tokens is refused by name', async () => {
   const path = await writeLlama('nextn.gguf', { metadata: { 'llama.nextn_predict_layers': 1 } });
   await expect(openModelFile(path)).rejects.toMatchObject({
@@ -227,6 +279,11 @@ test.each<[string, Architecture, object, RegExp]>([
     { new_decoder_architecture: true, num_ln_in_parallel_attn: 3 },
     /^BAD_CONFIG: .*num_ln_in_parallel_attn/,
   ],
+  ['Command-R+', commandR, { use_qk_norm: true }, /^UNSUPPORTED_CONFIG: .*use_qk_norm.*Command-R\+/],
+  ['a part of heads that rotates', cohere2, { rotary_pct: 0.5 }, /^UNSUPPORTED_CONFIG: .*rotary_pct/],
+  ['no window', cohere2, { sliding_window: null }, /^BAD_CONFIG: .*sliding_window/],
+  ['a factor of 0', commandR, { logit_scale: 0 }, /^BAD_CONFIG: .*logit_scale/],
+  ['clipped values', olmo2, { clip_qkv: 8 }, /^UNSUPPORTED_CONFIG: .*clip_qkv/],
   ['an epsilon of 0', phi2, { layer_norm_eps: 0 }, /^BAD_CONFIG: .*layer_norm_eps/],
 ])('%s is refused: %#', (_name, architecture, json, message) => {
   expect(refusal(architecture, json)).toMatch(message);

@@ -98,9 +98,14 @@ describe('names', () => {
       'seed_oss',
       'exaone4',
       'granite',
+      'gpt-oss',
       'gptneox',
       'gpt2',
       'falcon',
+      'command-r',
+      'cohere2',
+      'olmo2',
+      'olmo3',
       'bert',
       'roberta',
       'nomic-bert',
@@ -230,13 +235,13 @@ describe('objects that are no architecture', () => {
     ],
     [
       'a module instead of the object',
-      { olmo2: llama },
+      { pumice: llama },
       '[registerArchitecture] an architecture is an object with a name (docs/writing-a-model.md); got an object',
     ],
     [
       'only a name',
-      { name: 'olmo2' },
-      "architecture 'olmo2': names.gguf must be a list of strings; it is undefined",
+      { name: 'pumice' },
+      "architecture 'pumice': names.gguf must be a list of strings; it is undefined",
     ],
     [
       'a name as text',
@@ -278,7 +283,7 @@ describe('objects that are no architecture', () => {
     [
       'a form without row order',
       { ...llama, gguf: { name: 'llama' } },
-      "architecture 'llama': gguf.rope must be 'halves' or 'interleaved'; it is undefined",
+      "architecture 'llama': gguf.rope must be 'halves', 'interleaved' or 'kept'; it is undefined",
     ],
     [
       'an encoder without rename',

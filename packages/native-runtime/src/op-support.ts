@@ -26,7 +26,8 @@ export function claims<Name extends string>(
 }
 
 /** Operands that joined an op later, and that native/quern knows. */
-export const takes = (op: string): Pick<OpSupport, 'takes'> => (op === 'attention' ? { takes: ['sinks'] } : {});
+export const takes = (op: string): Pick<OpSupport, 'takes'> =>
+  op === 'attention' ? { takes: ['sinks'] } : {};
 
 /**
  * Claims for every core op of native/quern. Does not compile if a core op required of every driver is missing in

@@ -1,4 +1,4 @@
-import type { RopeOptions } from '@quern/core';
+import type { RopeLayout, RopeOptions } from '@quern/core';
 import type { EmbeddingRules } from '../encoder/encoder-parameters.js';
 import type { WeightFile } from '../weights/weight-file.js';
 import { type DecoderConfig, limits, type MixtureConfig, readHeads } from './decoder-config.js';
@@ -23,6 +23,8 @@ export interface HuggingFaceRules {
   readonly gelu?: readonly [key: string, otherwise: string];
   /** `partial_rotary_factor` applies: only the first part of a head rotates. Absent: the whole head. */
   readonly partialRotary?: true;
+  /** The elements of a head that rotate together; absent: 'halves'. */
+  readonly layout?: RopeLayout;
   /** Key and default of the norms' epsilon; absent: rms_norm_eps, 1e-6. */
   readonly epsilon?: readonly [key: string, otherwise: number];
   /** Reads the mixture of experts. */
@@ -51,7 +53,7 @@ export function decoderConfigFromHuggingFace(
   const rotaryDim = readRotaryDim(settings, section, headDim, rules);
   const plain: RopeOptions = {
     theta: readTheta(settings, section),
-    layout: 'halves',
+    layout: rules.layout ?? 'halves',
     ...(rotaryDim < headDim && { rotaryDim }),
   };
   const ropes = readRopes(settings, section, plain, rotaryDim, trained);

@@ -8,6 +8,7 @@ import type { HuggingFaceModelFile } from '../model-file.js';
 import { takeRows } from '../weights/map-tensors.js';
 import { type ResolvedWeight, resolveWeights } from '../weights/resolve-weights.js';
 import { encoderExtras, noticeUnread } from '../weights/unread-tensors.js';
+import { isConstant } from '../weights/weight-file.js';
 import { outputTensor } from './output-tensor.js';
 import type { ConvertOptions } from './to-gguf.js';
 
@@ -27,7 +28,7 @@ export async function encoderToGguf(
   const { architecture, config, path } = file;
   const name = ggufName(file);
   const resolved = resolveWeights(architecture.weights, config, file.weights).filter(
-    ({ field }) => config.labels > 0 || !field.startsWith('pooler'),
+    ({ field, tensor }) => !isConstant(tensor) && (config.labels > 0 || !field.startsWith('pooler')),
   );
   noticeUnread({ ...file, resolved }, encoderExtras, 'dropped', options.onNotice);
   if (!config.normalise)

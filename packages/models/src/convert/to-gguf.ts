@@ -4,6 +4,7 @@ import { ModelError } from '../error.js';
 import type { HuggingFaceModelFile } from '../model-file.js';
 import { type ResolvedWeight, resolveWeights, wholeTensor } from '../weights/resolve-weights.js';
 import { noticeUnread, tiedOutput } from '../weights/unread-tensors.js';
+import { isConstant } from '../weights/weight-file.js';
 import { ggufMetadata, isUnroundedYarn, ropeTensors } from './gguf-metadata.js';
 import { outputTensor } from './output-tensor.js';
 import { rotatingHeads } from './rotating.js';
@@ -45,7 +46,7 @@ export async function toGguf(
   const resolved = resolveWeights(architecture.weights, config, file.weights);
   noticeUnread({ ...file, resolved }, config.tied ? tiedOutput : undefined, 'dropped', options.onNotice);
   const tensors = new Map<string, OutputTensor>(); // parameters can share a tensor
-  for (const weight of resolved) {
+  for (const weight of resolved.filter((some) => !isConstant(some.tensor))) {
     const tensor = await tensorOf(weight, file, gguf.rope === 'interleaved', options.signal);
     tensors.set(tensor.name, tensor);
   }

@@ -145,8 +145,8 @@ type RowOrder = (field: string, row: number) => number;
 
 /** llama.cpp's Llama has the rotated rows of a head in another order than Hugging Face's files. */
 function rowOrder({ naming }: StoredAdapter, { architecture, config, kind }: ModelFile): RowOrder {
-  const orderOf = (of: 'gguf' | 'huggingFace') =>
-    of === 'gguf' ? (architecture.gguf?.rope ?? 'halves') : 'halves';
+  const isReordered = architecture.gguf?.rope === 'interleaved';
+  const orderOf = (of: 'gguf' | 'huggingFace') => (of === 'gguf' && isReordered ? 'interleaved' : 'halves');
   const [from, to] = [orderOf(naming), orderOf(kind)];
   if (from === to) return (_, row) => row;
   const change = to === 'interleaved' ? fromHalves : fromInterleaved;

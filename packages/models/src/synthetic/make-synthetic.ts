@@ -53,7 +53,13 @@ function addTensors(
 ): void {
   for (const entry of Object.values(entries)) {
     const name = entry.gguf.replace('{i}', String(layer));
-    if (entry.optional || entry.when?.(config, layer) === false || list.has(name)) continue;
+    if (
+      entry.optional ||
+      entry.constant !== undefined ||
+      entry.when?.(config, layer) === false ||
+      list.has(name)
+    )
+      continue;
     const [count, ...rest] = entry.shape(config);
     if (rest.length === 0) list.norm(name, count!, hasOutliers(name));
     else list.matrix(name, [entry.rows?.(config).of ?? count!, ...rest]);

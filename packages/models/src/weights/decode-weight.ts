@@ -23,7 +23,7 @@ import {
 import type { FileTensor } from './file-tensor.js';
 import { type GroupedTensor, gptqPieces, gptqRows, isGrouped, rowsTogether, wholeOf } from './gptq.js';
 import { takeRows } from './map-tensors.js';
-import { partsOf, type StoredTensor, type TensorStack } from './weight-file.js';
+import { isConstant, partsOf, type StoredTensor, type TensorStack } from './weight-file.js';
 
 /**
  * A tensor's values as f32 in memory.
@@ -34,6 +34,7 @@ export async function decodeToF32(
   options: DecodeOptions = {},
 ): Promise<Float32Array<ArrayBuffer>> {
   const values = new Float32Array(elementCount(tensor.shape));
+  if (isConstant(tensor)) return values.fill(tensor.constant);
   const bytes = new Uint8Array(values.buffer);
   let at = 0;
   for (const part of partsOf(tensor)) {

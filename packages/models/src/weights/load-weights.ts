@@ -5,7 +5,7 @@ import { type GroupedTensor, gptqSource, isGrouped } from './gptq.js';
 import { needUnchanged } from './need-unchanged.js';
 import { rehearseWeights } from './rehearse-weights.js';
 import { isDense, type ResolvedWeight } from './resolve-weights.js';
-import { type StoredTensor, slicesOf, storedBytes, unmapped } from './weight-file.js';
+import { isConstant, type StoredTensor, slicesOf, storedBytes, unmapped } from './weight-file.js';
 
 /** Callbacks and settings of loading. */
 export interface LoadOptions {
@@ -23,15 +23,15 @@ export interface LoadOptions {
 
 /** The backend computes with the tensor as stored. Vectors in block formats are always decoded: they are small. */
 export function readsNatively(backend: Backend, tensor: StoredTensor): boolean {
-  if (isShifted(tensor) || isTransposed(tensor)) return false;
+  if (isMade(tensor) || isTransposed(tensor)) return false;
   if (isGrouped(tensor)) return readsGrouped(backend, tensor);
   return isDense(tensor) || (tensor.shape.length > 1 && !!backend.quantGguf?.formats.has(tensor.format));
 }
 
 const isTransposed = (tensor: StoredTensor): boolean => 'transposed' in tensor;
 
-/** Norms w + 1: small, so no notice reports them. */
-const isShifted = (tensor: StoredTensor): boolean => 'plus' in tensor;
+/** Constants, and norms w + 1: small, so no notice reports them. */
+const isMade = (tensor: StoredTensor): boolean => isConstant(tensor) || 'plus' in tensor;
 
 const readsGrouped = (backend: Backend, { quantised }: GroupedTensor): boolean =>
   !!backend.quantGptq?.bits.has(quantised.bits);
@@ -152,7 +152,7 @@ function noticeDecoding(
 ): void {
   const decoded = resolved
     .map(({ tensor }) => tensor)
-    .filter((tensor) => !readsNatively(backend, tensor) && !isShifted(tensor));
+    .filter((tensor) => !readsNatively(backend, tensor) && !isMade(tensor));
   if (decoded.length === 0) return;
   const formats = [
     ...new Set(decoded.map((tensor) => `${isTransposed(tensor) ? 'transposed ' : ''}${tensor.format}`)),

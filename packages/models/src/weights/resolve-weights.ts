@@ -57,6 +57,7 @@ function findTensor<Config>(
   if (entry.when && !entry.when(config, layer)) return undefined;
   const name = nameIn(file, entry, layer);
   const shape = shapeOf(entry, config, name);
+  if (entry.constant !== undefined) return constantTensor(name, shape, entry.constant, file);
   if (name.includes('{e}')) return findStack(name, shape, file);
   const fused = entry.ggufFused?.name.replace('{i}', String(layer));
   if (file.naming === 'gguf' && fused && !file.tensors.has(name) && file.tensors.has(fused))
@@ -90,6 +91,15 @@ const orderOf = <Config>(
   { naming }: WeightFile,
 ): readonly RowRange[] | undefined =>
   naming === 'huggingFace' ? entry.huggingFaceRows?.(config) : undefined;
+
+function constantTensor(
+  name: string,
+  shape: readonly number[],
+  constant: number,
+  { paths }: WeightFile,
+): FileTensor {
+  return { name, shape, format: 'f32', constant, bytes: { path: paths[0]!, offset: 0, byteLength: 0 } };
+}
 
 function shapeOf<Config>(entry: WeightEntry<Config>, config: Config, name: string): readonly number[] {
   const shape: unknown = entry.shape(config);

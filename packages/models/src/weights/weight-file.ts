@@ -19,6 +19,10 @@ export type StoredTensor = FileTensor | TensorStack;
 export const partsOf = (tensor: StoredTensor): readonly FileTensor[] =>
   'parts' in tensor ? tensor.parts : [tensor];
 
+/** Every value is one number, which no file holds. */
+export const isConstant = (tensor: StoredTensor): tensor is FileTensor & { readonly constant: number } =>
+  'constant' in tensor;
+
 /** The file slices of a source. */
 export const slicesOf = (tensor: StoredTensor): readonly FileSlice[] =>
   partsOf(tensor)

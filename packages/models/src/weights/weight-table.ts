@@ -29,6 +29,8 @@ export interface WeightEntry<Config = DecoderConfig> extends Readonly<Record<Nam
   };
   /** Added to every value of Hugging Face files; GGUF files hold the sum (norms multiply by 1 + w). */
   readonly huggingFacePlus?: number;
+  /** Every element is this number, and no file has it: the bias of a LayerNorm without one is 0 (Cohere). */
+  readonly constant?: number;
   /** The file may lack it. */
   readonly optional?: true;
   /** The parameter exists only if this returns true. */

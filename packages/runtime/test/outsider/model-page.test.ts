@@ -1,21 +1,21 @@
-// docs/writing-a-model.md: the code of "Using it" with a tiny random OLMo 2 instead of the real model.
+// docs/writing-a-model.md: the code of "Using it" with a tiny random model.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { registerArchitecture } from '@quern/models';
-import { olmo2 } from '../../../../docs/examples/architecture/olmo2.js';
+import { pumice } from '../../../../docs/examples/architecture/pumice.js';
 import { randomParameters, withLayers, writeFolder } from '../../../models/test/random-folder.js';
 import { loadModel } from '../../src/index.js';
 import { byteCharacters } from '../../src/tokenizer/byte-level.js';
 
-registerArchitecture(olmo2);
+registerArchitecture(pumice);
 
 const page = readFileSync(new URL('../../../../docs/writing-a-model.md', import.meta.url), 'utf8');
 const [, code = ''] = /^```ts\n([^`]*?loadModel\([^`]*)^```$/ms.exec(page) ?? [];
 
 const [D, V] = [16, 257];
 const config = {
-  architectures: ['Olmo2ForCausalLM'],
+  architectures: ['PumiceForCausalLM'],
   hidden_size: D,
   intermediate_size: 24,
   num_hidden_layers: 1,
@@ -54,12 +54,12 @@ const tokenizer = {
 };
 
 test('the code of "Using it" prints text', async () => {
-  const folder = writeFolder('OLMo-2-0425-1B', config, parameters);
+  const folder = writeFolder('Pumice-1B', config, parameters);
   writeFileSync(join(folder, 'tokenizer.json'), JSON.stringify(tokenizer));
   const stdout = new PassThrough();
-  const load = (path: string) => loadModel(path.replace('OLMo-2-0425-1B', folder), { backend: 'reference' });
+  const load = (path: string) => loadModel(path.replace('Pumice-1B', folder), { backend: 'reference' });
   const statements = code.replace(/^import .*$/gm, '');
-  expect(statements).toContain("loadModel('OLMo-2-0425-1B')");
+  expect(statements).toContain("loadModel('Pumice-1B')");
   const run = new Function('loadModel', 'process', `return (async () => { ${statements} })()`);
   await run(load, { stdout });
   expect(stdout.readableLength).toBeGreaterThan(0);

@@ -1,4 +1,4 @@
-// A second OLMo 2 for the test, from the paper's equations: lists of numbers, position by position.
+// A second Pumice for the test, from the equations of OLMo 2: lists of numbers, position by position.
 
 type Vector = readonly number[];
 /** A tensor's values and shape, by Hugging Face name. */
@@ -20,7 +20,7 @@ export interface PlainSizes {
 }
 
 /** The logits after each token. */
-export function plainOlmo2(parameters: Parameters, ids: readonly number[], sizes: PlainSizes): Vector[] {
+export function plainPumice(parameters: Parameters, ids: readonly number[], sizes: PlainSizes): Vector[] {
   const { layers, heads, kvHeads, headDim: d, theta, eps } = sizes;
   const row = (name: string, r: number): Vector => {
     const { shape, values } = parameters.get(name)!;

@@ -14,15 +14,15 @@ import {
   Settings,
   swigluFeedForward,
 } from '@quern/models';
-import { olmo2 } from '../../../../docs/examples/architecture/olmo2.js';
+import { pumice } from '../../../../docs/examples/architecture/pumice.js';
 import { convertFolder, randomParameters, writeFolder } from '../random-folder.js';
 import { distance, sequenceLogits } from '../run-model.js';
-import { plainOlmo2 } from './plain-olmo2.js';
+import { plainPumice } from './plain-pumice.js';
 
-registerArchitecture(olmo2, { package: 'quern-olmo2' });
+registerArchitecture(pumice, { package: 'quern-pumice' });
 
 const config = {
-  architectures: ['Olmo2ForCausalLM'],
+  architectures: ['PumiceForCausalLM'],
   hidden_size: 16,
   intermediate_size: 24,
   num_hidden_layers: 2,
@@ -67,13 +67,13 @@ const parameters = randomParameters({
   ...layerShapes('model.layers.0'),
   ...layerShapes('model.layers.1'),
 });
-const folder = () => writeFolder('olmo2', config, parameters);
+const folder = () => writeFolder('pumice', config, parameters);
 
 async function logitsOf(path: string): Promise<number[][]> {
   const backend = await createBackend();
   const model = await loadLanguageModel(await openModelFile(path), backend);
   try {
-    expect(model.architecture).toBe('olmo2');
+    expect(model.architecture).toBe('pumice');
     return await sequenceLogits(model, ids, 4); // two steps: the second attends to the first's cache
   } finally {
     model.dispose();
@@ -82,7 +82,7 @@ async function logitsOf(path: string): Promise<number[][]> {
 }
 
 test('the example’s logits equal the equations’', async () => {
-  const expected = plainOlmo2(parameters, ids, sizes);
+  const expected = plainPumice(parameters, ids, sizes);
   expect(distance(await logitsOf(folder()), expected)).toBeLessThan(1e-5);
 });
 
@@ -98,7 +98,7 @@ const blocks = new Map(
 );
 const example = new URL('../../../../docs/examples/architecture/', import.meta.url);
 
-test.each(['olmo2.ts', 'index.ts', 'register.ts'])('docs/writing-a-model.md shows %s unchanged', (name) => {
+test.each(['pumice.ts', 'index.ts', 'register.ts'])('docs/writing-a-model.md shows %s unchanged', (name) => {
   expect(blocks.get(name)).toBe(readFileSync(new URL(name, example), 'utf8'));
 });
 
@@ -125,17 +125,17 @@ test('the page’s attention: that of attendCache', async () => {
   ];
   const attend = new Function(...names, code);
   const byOps: Architecture = {
-    ...olmo2,
+    ...pumice,
     accepts: ({ path }) => path.includes('by-hand'),
     build(b, weights, c) {
-      const w = weights as Parameters<typeof olmo2.build>[1];
+      const w = weights as Parameters<typeof pumice.build>[1];
       const [heads, kvHeads, d] = [c.heads, c.kvHeads, c.headDim];
       const project = projectHeads(b, c);
       const norm = rootMeanSquareNorm(b, c);
       const normed = (x: Tensor, weight: Weight) =>
         b.view(norm(b.view(x, [x.shape[0]!, x.shape[1]! * d]), weight), x.shape);
       return {
-        ...olmo2.build(b, w, c),
+        ...pumice.build(b, w, c),
         layer(x, i, batch, cache) {
           const own = w.layers[i]!;
           const { q, k, v } = project(x, own);

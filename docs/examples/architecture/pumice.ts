@@ -16,7 +16,7 @@ import {
   type WeightTable,
 } from '@quern/models';
 
-const { attnNorm, ffnNorm, ...shared } = llamaWeights.layer; // OLMo 2 norms a block's output, not its input
+const { attnNorm, ffnNorm, ...shared } = llamaWeights.layer; // Pumice norms a block's output, not its input
 
 /** The weight of a norm with `size` elements, in every layer. */
 const norm = (gguf: string, huggingFace: string, size: (c: DecoderConfig) => number) => ({
@@ -26,7 +26,7 @@ const norm = (gguf: string, huggingFace: string, size: (c: DecoderConfig) => num
 });
 
 /** Llama's parameters with other norms. */
-export const olmo2Weights = {
+export const pumiceWeights = {
   model: llamaWeights.model,
   layer: {
     ...shared,
@@ -37,18 +37,18 @@ export const olmo2Weights = {
   },
 } as const satisfies WeightTable;
 
-/** OLMo 2 (OLMo Team 2024, 2 OLMo 2 Furious): Llama with norms on each block's output, and on q and k. */
-export const olmo2 = {
-  name: 'olmo2',
-  names: { gguf: ['olmo2'], huggingFace: ['Olmo2ForCausalLM', 'olmo2'] },
-  weights: olmo2Weights,
-  gguf: { name: 'olmo2', rope: 'halves' },
+/** Pumice, made up: Llama with norms on each block's output, and on q and k, as OLMo 2 has (OLMo Team 2024). */
+export const pumice = {
+  name: 'pumice',
+  names: { gguf: ['pumice'], huggingFace: ['PumiceForCausalLM', 'pumice'] },
+  weights: pumiceWeights,
+  gguf: { name: 'pumice', rope: 'halves' },
   configFromGguf: (source) => decoderConfigFromGguf(source, 'halves'),
   configFromHuggingFace: (source) => decoderConfigFromHuggingFace(source, noWindows),
-  build: olmo2Decoder,
+  build: pumiceDecoder,
 } satisfies Architecture;
 
-function olmo2Decoder(b: Backend, w: LoadedWeights<typeof olmo2Weights>, config: DecoderConfig): Decoder {
+function pumiceDecoder(b: Backend, w: LoadedWeights<typeof pumiceWeights>, config: DecoderConfig): Decoder {
   const project = projectHeads(b, config);
   const attend = attendCache(b, config);
   const feedForward = swigluFeedForward(b);
