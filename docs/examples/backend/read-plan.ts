@@ -12,6 +12,7 @@ import {
   operandWords,
   planMagic,
   planVersion,
+  regions,
 } from '@quern/core';
 
 /** One operand or output of an encoded op. The meaning of `id` and `byteOffset` depends on `region`. */
@@ -46,6 +47,8 @@ function readOperand(words: Int32Array, at: number): EncodedOperand {
   };
 }
 
+const absent: EncodedOperand = { region: regions.none, id: 0, byteOffset: 0, dtype: undefined, shape: [] };
+
 export const malformed = (message: string) =>
   new BackendError('BAD_ARGUMENT', `the plan is malformed: ${message}`);
 
@@ -54,8 +57,10 @@ function readOp(words: Int32Array, at: number): EncodedOp {
   const [opcode, length, attributeCount, operandCount] = words.subarray(at, at + 4);
   const op = opsByCode.get(opcode!);
   if (!op) throw new BackendError('UNSUPPORTED', `the plan has an unknown opcode ${opcode}`);
-  const counts = [Object.keys(op.attributes).length, Object.keys(op.operands).length + op.outputs.length];
-  if (attributeCount !== counts[0] || operandCount !== counts[1])
+  const rules = Object.values(op.operands);
+  const counts = [Object.keys(op.attributes).length, rules.length + op.outputs.length];
+  const lacked = rules.slice(Math.max(0, operandCount! - op.outputs.length)); // operands that joined the op later
+  if (attributeCount !== counts[0] || operandCount! > counts[1]! || !lacked.every(({ claimed }) => claimed))
     throw malformed(
       `${op.name} has ${attributeCount} attributes and ${operandCount} operands; expected ${counts}`,
     );
@@ -69,6 +74,7 @@ function readOp(words: Int32Array, at: number): EncodedOp {
   const operands = Array.from({ length: operandCount! }, (_, i) =>
     readOperand(words, first + i * operandWords),
   );
+  operands.splice(rules.length - lacked.length, 0, ...lacked.map(() => absent));
   return { op, attributes: Object.fromEntries(attributes), operands };
 }
 

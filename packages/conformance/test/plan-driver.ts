@@ -144,15 +144,13 @@ export function planDriver(
       ([name, type], i) => [name, (type === 'f32' ? floats : words)[at + 4 + i]!] as const,
     );
     const first = at + 4 + attributes.length;
-    const names = Object.keys(op.operands);
+    const inputs = words[at + 3]! - op.outputs.length; // without operands that joined the op later and are absent
+    const names = Object.keys(op.operands).slice(0, inputs);
     const place = (i: number) => operandAt(words, first + i * operandWords, places);
     const operands = names.flatMap((name, i) =>
       words[first + i * operandWords] === regions.none ? [] : [[name, place(i)] as const],
     );
-    const outputs = Array.from(
-      { length: words[at + 3]! - names.length },
-      (_, i) => place(names.length + i) as KernelMemory,
-    );
+    const outputs = Array.from({ length: op.outputs.length }, (_, i) => place(inputs + i) as KernelMemory);
     const kernel = (kernels as Readonly<Record<string, Kernel>>)[op.name]!;
     const run = () => kernel(Object.fromEntries(operands), Object.fromEntries(attributes), outputs);
     return { name: op.name, run };

@@ -88,9 +88,17 @@ const placeOutputs = (region: Region, op: AnyOp, given: OpCase): readonly Output
     return { range: [from, from + byteLength], shape, words: tensor('outputs', from, shape, dtype) };
   });
 
+/** The operands that a plan has: without the last ones if they are absent and joined the op later. */
+function encodedNames(op: AnyOp, given: OpCase): readonly string[] {
+  const names = Object.keys(op.operands);
+  const isLacked = (name: string) => op.operands[name]!.claimed && !given.operands[name];
+  while (names.length > 0 && isLacked(names.at(-1)!)) names.pop();
+  return names;
+}
+
 function placesOf(op: AnyOp, given: OpCase, outputs: readonly Output[]): OpPlan['places'] {
   const first = headerWords + 4 + Object.keys(op.attributes).length;
-  const operands = Object.keys(op.operands).map((name) => ({ name, shape: given.operands[name]?.shape }));
+  const operands = encodedNames(op, given).map((name) => ({ name, shape: given.operands[name]?.shape }));
   const results = outputs.map(({ shape }, i) => ({ name: op.outputs[i]!, shape }));
   return [...operands, ...results].flatMap(({ name, shape }, i) =>
     shape ? [{ name, shape, at: first + i * operandWords }] : [],
@@ -101,8 +109,8 @@ function placesOf(op: AnyOp, given: OpCase, outputs: readonly Output[]): OpPlan[
 export async function opPlan(driver: PlanDriver, op: AnyOp, given: OpCase): Promise<OpPlan> {
   const inputs: Inputs = { region: new Region(), filled: [] };
   const operands: OperandWords[] = [];
-  for (const [name, { kind }] of Object.entries(op.operands))
-    operands.push(await bindOperand(driver, [name, kind], given.operands[name], inputs));
+  for (const name of encodedNames(op, given))
+    operands.push(await bindOperand(driver, [name, op.operands[name]!.kind], given.operands[name], inputs));
   const region = new Region();
   const outputs = placeOutputs(region, op, given);
   const attributes = Object.entries(op.attributes).map(([name, type]) =>

@@ -108,8 +108,11 @@ export class PlanReader {
     if (!op) throw new BackendError('UNSUPPORTED', `the plan has an unknown opcode ${code}`);
     const types = Object.entries(op.attributes);
     const names = Object.keys(op.operands);
-    const places = names.length + op.outputs.length;
-    const fits = attributeCount === types.length && operandCount === places;
+    const places = operandCount!;
+    const inputs = places - op.outputs.length;
+    const lacked = names.slice(Math.max(0, inputs)); // joined the op later, and are absent
+    const mayLack = lacked.every((name) => op.operands[name]!.claimed);
+    const fits = attributeCount === types.length && inputs >= 0 && inputs <= names.length && mayLack;
     if (!fits || length !== 4 + types.length + places * operandWords || at + length > words.length)
       malformed(`the record of ${op.name} at word ${at}`);
     const floats = new Float32Array(words.buffer, words.byteOffset, words.length);
@@ -119,10 +122,10 @@ export class PlanReader {
     const all = Array.from({ length: places }, (_, i) =>
       readOperand(words, at + 4 + types.length + i * operandWords),
     );
-    const present = names.flatMap((name, i) =>
-      all[i]!.region === regions.none ? [] : [[name, all[i]!] as const],
-    );
-    return this.checked(op, attributes, Object.fromEntries(present), all.slice(names.length));
+    const present = names
+      .slice(0, inputs)
+      .flatMap((name, i) => (all[i]!.region === regions.none ? [] : [[name, all[i]!] as const]));
+    return this.checked(op, attributes, Object.fromEntries(present), all.slice(inputs));
   }
 
   /** Throws BAD_ARGUMENT for memory outside the operands' own, and for bf16 where the manifest does not claim it. */
