@@ -26,7 +26,11 @@ export const supportOf = ({ manifest }: Pick<Driver, 'manifest'>, name: string):
 /** The holes in a driver's manifest, and how core fills them. */
 export const filledOf = (driver: Driver): Filled => filledHoles((op) => supportOf(driver, op) !== undefined);
 
-const has = (op: AnyOp, kind: string) => Object.values(op.operands).some((rule) => rule.kind === kind);
+/** Whether the op has such an operand, without those that joined it later and that the driver does not take. */
+const has = (op: AnyOp, kind: string, { takes }: Pick<OpSupport, 'takes'> = {}) =>
+  Object.entries(op.operands).some(
+    ([name, rule]) => rule.kind === kind && (!rule.claimed || takes?.includes(name)),
+  );
 
 /** Minimum support of a core op on any backend: f32, dense weights, caches in f32 and f16. */
 function needCore(driver: Driver, op: AnyOp): void {
@@ -34,7 +38,7 @@ function needCore(driver: Driver, op: AnyOp): void {
   if (!support && op.name in fills) return;
   if (!support) throw bad(driver, `the manifest has no entry for the core op '${op.name}'`);
   if (!support.dtypes.includes('f32')) throw bad(driver, `'${op.name}' must support f32`);
-  for (const format of has(op, 'weight') ? denseFormats : [])
+  for (const format of has(op, 'weight', support) ? denseFormats : [])
     if (!support.weightFormats?.includes(format))
       throw bad(driver, `'${op.name}' must support ${format} weights`);
   for (const dtype of has(op, 'buffer') ? (['f32', 'f16'] as const) : [])

@@ -235,6 +235,18 @@ describe('a driver that breaks its contract is refused', () => {
   });
 });
 
+test('a driver from before sinks claims no weights for attention; with sinks it must', () => {
+  const driver = definitionDriver();
+  const claiming = (more: object) => {
+    const attention = { dtypes: ['f32'], cacheDtypes: ['f32', 'f16'], ...more } as const;
+    return defineBackend({ ...driver, manifest: { ops: { ...driver.manifest.ops, attention } } });
+  };
+  expect(claiming({}).disposed).toBe(false);
+  expect(() => claiming({ takes: ['sinks'] })).toThrow(
+    code('BAD_DRIVER', "'attention' must support f32 weights"),
+  );
+});
+
 test('a capability is present or absent', () => {
   const { backend } = open();
   expect(capabilityNames.filter((name) => has(backend, name))).toEqual(['pagedKv', 'graph', 'timer']);

@@ -58,6 +58,8 @@ const entryFields = {
   rows: 'function?',
   ggufFused: 'object?',
   huggingFacePlus: 'number?',
+  huggingFaceRows: 'function?',
+  huggingFaceTransposed: 'true?',
   constant: 'number?',
   optional: 'true?',
   when: 'function?',

@@ -189,7 +189,6 @@ const otherCaches = [
 ] as const;
 
 export const attentionSamples = (): readonly Sample[] => [
-  ...withSinks(),
   sample(contiguous),
   sample({ ...contiguous, name: 'one token after many', sequences: [[1, 37]], blockSize: 64 }),
   sample({ ...contiguous, name: 'f16 cache', sequences: [[2, 19]], blockSize: 32, format: 'f16' }),
@@ -260,6 +259,7 @@ export const attentionSamples = (): readonly Sample[] => [
   sample({ name: 'scores far apart', sequences: [[2, 9]], blockSize: 16, attrs: { scale: 40 } }),
   ...prompts(),
   ...notFinite(),
+  ...withSinks(),
 ];
 
 export const attentionErrors = (): readonly ErrorSample[] => [

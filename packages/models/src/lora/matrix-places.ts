@@ -67,6 +67,7 @@ function placeOf(
   { layer, naming }: { readonly layer: number; readonly naming: Naming },
 ): MatrixPlace | undefined {
   if (isRouter(field) || (entry.when && !entry.when(config, layer))) return undefined;
+  if (entry.uses?.(config).every((use) => use === 'embed')) return undefined; // rows by index: no product
   const [rows, columns, ...more] = entry.shape(config);
   if (columns === undefined || more.length > 0) return undefined;
   const { from, of } = entry.rows?.(config) ?? { from: 0, of: rows! };

@@ -55,7 +55,7 @@ async function decodeInto(into: Uint8Array, tensor: FileTensor, options: DecodeO
 /** Stored columns [K, of] → rows [N, K]. Decodes some stored rows at a time, on a thread if there are threads. */
 async function decodeTransposed(
   into: Uint8Array,
-  { transposed, shape, ...stored }: FileTensor,
+  { transposed, shape, plus: _afterwards, ...stored }: FileTensor,
   options: DecodeOptions,
 ): Promise<void> {
   const [N, K] = shape as readonly [number, number];

@@ -47,7 +47,7 @@ PlanDecoder::Header PlanDecoder::read_header() {
 static bool may_lack(const OpSpec& op, int32_t missing) {
   for (int32_t i = 1; i <= missing; i++)
     if (i > op.inputs || !op.operand[op.inputs - i].claimed) return false;
-  return missing >= 0;
+  return true;
 }
 
 PlanOp PlanDecoder::read_op(std::vector<Operand>& operands) {
@@ -55,7 +55,8 @@ PlanOp PlanDecoder::read_op(std::vector<Operand>& operands) {
   const int32_t opcode = word(), words = word(), attributes = word(), count = word();
   const OpSpec* op = find_op(opcode);
   if (!op) fail(Code::unsupported, "no kernel has opcode %d", opcode);
-  const int32_t missing = may_lack(*op, op->operands - count) ? op->operands - count : 0, present = op->inputs - missing;
+  const bool lacks = count >= 0 && count < op->operands && may_lack(*op, op->operands - count);
+  const int32_t missing = lacks ? op->operands - count : 0, present = op->inputs - missing;
   const int32_t expected = 4 + op->attributes + (op->operands - missing) * operand_words;
   if (attributes != op->attributes || count != op->operands - missing || words != expected ||
       words_.size() - start < static_cast<size_t>(expected))
