@@ -1,7 +1,7 @@
 import type { AttentionBatch, Backend, KvCache, Tensor } from '@quern/core';
 import type { Architecture } from './architecture.js';
 import { selfAttention } from './blocks/attention.js';
-import { mixtureFeedForward } from './blocks/mixture.js';
+import { sparseFeedForward } from './blocks/mixture.js';
 import { modelNorm } from './blocks/norm.js';
 import { embedAndLogits } from './blocks/vocabulary.js';
 import type { DecoderConfig } from './config/decoder-config.js';
@@ -66,16 +66,17 @@ export const gptOss = {
   build: gptOssDecoder,
 } satisfies Architecture;
 
-/** The k weights are a softmax over the k scores; alpha and limit are constants of the architecture. */
+/** Every layer has experts. The k weights are a softmax over the k scores; alpha and limit are the architecture's constants. */
 const mixture = (source: GgufSource, layers: number) => ({
   ...mixtureFromGguf(source, layers),
+  sparse: Array.from({ length: layers }, () => true),
   renormalise: true,
   clamped: { alpha: 1.702, limit: 7 },
 });
 
 function gptOssDecoder(b: Backend, w: LoadedWeights<typeof gptOssWeights>, config: DecoderConfig): Decoder {
   const attend = selfAttention(b, config);
-  const experts = mixtureFeedForward(b, config.mixture!);
+  const experts = sparseFeedForward(b, config);
   const norm = modelNorm(b, config);
   return {
     ...embedAndLogits(b, w, config),
@@ -83,14 +84,7 @@ function gptOssDecoder(b: Backend, w: LoadedWeights<typeof gptOssWeights>, confi
     layer(x: Tensor, i: number, batch: AttentionBatch, cache: KvCache): Tensor {
       const layer = w.layers[i]!;
       const h = b.add(x, attend(norm(x, layer.attnNorm), layer, i, batch, cache)); // [T, D]
-      const { router, gateExperts, upExperts, downExperts } = layer;
-      const stacks = {
-        router: router!,
-        gateExperts: gateExperts!,
-        upExperts: upExperts!,
-        downExperts: downExperts!,
-      };
-      return experts(norm(h, layer.ffnNorm), h, { ...layer, ...stacks }); // [T, D]
+      return experts(norm(h, layer.ffnNorm), h, i, layer); // [T, D]
     },
   };
 }

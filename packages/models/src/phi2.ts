@@ -9,6 +9,7 @@ import { decoderConfigFromGguf } from './config/gguf.js';
 import { decoderConfigFromHuggingFace } from './config/hugging-face.js';
 import { noWindows } from './config/windows.js';
 import type { Decoder } from './decoder.js';
+import { renamedEntry } from './gpt-weights.js';
 import { layerNormEnds, layerNormEntries } from './layer-norm-weights.js';
 import { llamaWeights } from './llama-weights.js';
 import type { LoadedWeights, WeightEntry, WeightTable } from './weights/weight-table.js';
@@ -25,13 +26,11 @@ const inQkv = (entry: WeightEntry, part: 0 | 1 | 2) => {
   } as const satisfies WeightEntry;
 };
 
-/** A parameter under another name in Hugging Face files. */
-const named = ({ gguf, shape }: WeightEntry, huggingFace: string) =>
-  ({ gguf, huggingFace: `model.layers.{i}.${huggingFace}`, shape }) as const satisfies WeightEntry;
+const inLayer = (name: string) => `model.layers.{i}.${name}`;
 
 const { q, k, v, qBias, kBias, vBias, attnOutput, attnOutputBias, up, upBias, down, downBias } =
   llamaWeights.layer;
-const norm = layerNormEntries('blk.{i}.attn_norm', 'model.layers.{i}.input_layernorm');
+const norm = layerNormEntries('blk.{i}.attn_norm', inLayer('input_layernorm'));
 const ends = layerNormEnds('model.final_layernorm');
 
 /** One LayerNorm per layer, a feed-forward of two matrices, biases everywhere. */
@@ -47,12 +46,12 @@ export const phi2Weights = {
     ...{ attnNorm: norm.weight, attnNormBias: norm.bias },
     ...{ q: inQkv(q, 0), k: inQkv(k, 1), v: inQkv(v, 2) },
     ...{ qBias: inQkv(qBias, 0), kBias: inQkv(kBias, 1), vBias: inQkv(vBias, 2) },
-    attnOutput: named(attnOutput, 'self_attn.dense.weight'),
-    attnOutputBias: named(attnOutputBias, 'self_attn.dense.bias'),
-    up: named(up, 'mlp.fc1.weight'),
-    upBias: named(upBias, 'mlp.fc1.bias'),
-    down: named(down, 'mlp.fc2.weight'),
-    downBias: named(downBias, 'mlp.fc2.bias'),
+    attnOutput: renamedEntry(attnOutput, inLayer('self_attn.dense.weight')),
+    attnOutputBias: renamedEntry(attnOutputBias, inLayer('self_attn.dense.bias')),
+    up: renamedEntry(up, inLayer('mlp.fc1.weight')),
+    upBias: renamedEntry(upBias, inLayer('mlp.fc1.bias')),
+    down: renamedEntry(down, inLayer('mlp.fc2.weight')),
+    downBias: renamedEntry(downBias, inLayer('mlp.fc2.bias')),
   },
 } as const satisfies WeightTable;
 

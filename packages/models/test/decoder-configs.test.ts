@@ -5,6 +5,7 @@ import { ownValue } from '../src/config/settings.js';
 import { exaone4 } from '../src/exaone4.js';
 import { falcon } from '../src/falcon.js';
 import { gptNeoX } from '../src/gpt-neox.js';
+import { gptOss } from '../src/gpt-oss.js';
 import { gpt2 } from '../src/gpt2.js';
 import { type Architecture, type DecoderConfig, ModelError, openModelFile, Settings } from '../src/index.js';
 import { olmo2 } from '../src/olmo2.js';
@@ -181,6 +182,18 @@ test('Cohere’s GGUF files: a factor of 0 is none; Command-R+ and a missing win
   expect(fromGguf(commandR)).toMatchObject({ logitFactor: 1, rope: { layout: 'interleaved' } });
   expect(() => fromGguf(commandR, 'blk.0.attn_q_norm.weight')).toThrow(/block_count is 4: .*Command-R\+/);
   expect(() => fromGguf(cohere2)).toThrow(/attention\.sliding_window is missing/);
+});
+
+test('gpt-oss: every layer has experts, also where a file lacks a router; even layers have a window', () => {
+  const metadata = {
+    ...{ embedding_length: 32, block_count: 2, context_length: 64, feed_forward_length: 64, vocab_size: 16 },
+    ...{ 'attention.head_count': 4, 'attention.layer_norm_rms_epsilon': 1e-5, 'attention.sliding_window': 8 },
+    ...{ expert_count: 4, expert_used_count: 2 },
+  };
+  const settings = new Settings('m.gguf', ownValue(metadata));
+  const file = { naming: 'gguf', paths: ['m.gguf'], tensors: new Map() } as const;
+  const config = gptOss.configFromGguf({ settings, weights: file, tokens: 16, ropeFactors: undefined });
+  expect(config).toMatchObject({ windows: [8, 0], mixture: { sparse: [true, true], renormalise: true } });
 });
 
 test('OLMo 2 and 3: RoPE is scaled in layers with full attention alone', () => {

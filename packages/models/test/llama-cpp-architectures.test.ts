@@ -330,3 +330,15 @@ const gptOss = at('gpt-oss-f32', 'model.gguf');
     "[attention] backend 'older' cannot: no kernel takes 'sinks'",
   );
 });
+
+(existsSync(gptOss) ? test : test.skip)(
+  'gpt-oss without a router is refused by the name of its tensor',
+  async () => {
+    const { architecture, config, weights } = await openModelFile(gptOss);
+    const tensors = new Map(weights.tensors);
+    tensors.delete('blk.1.ffn_gate_inp.weight');
+    expect(() => resolveWeights(architecture.weights, config, { ...weights, tensors })).toThrow(
+      /'blk\.1\.ffn_gate_inp\.weight' .*is missing/,
+    );
+  },
+);

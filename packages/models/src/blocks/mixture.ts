@@ -24,15 +24,15 @@ export interface MixtureWeights {
 
 /**
  * residual + Σ p_e · down_e(silu(gate_e(x)) · up_e(x)) over the top k experts of the router: x and residual [T, D] →
- * [T, D] (Jiang et al. 2024, Mixtral of Experts, §2.1). Plain ops; one op (moeFused) if the backend has it and no
- * matrix has a bias.
+ * [T, D] (Jiang et al. 2024, Mixtral of Experts, §2.1). Plain ops; one op (moeFused) if the backend has it, no gate is
+ * clamped and no matrix has a bias.
  */
 export function mixtureFeedForward(b: Backend, routing: MixtureConfig) {
   const { experts: count, chosen, renormalise, clamped } = routing;
   const activate = clamped ? clampedSwiglu(b, clamped) : (gate: Tensor, up: Tensor) => b.swiglu(gate, up);
   return (x: Tensor, residual: Tensor, w: MixtureWeights): Tensor => {
     const experts = { router: w.router, gate: w.gateExperts, up: w.upExperts, down: w.downExperts };
-    if (b.moeFused && !w.routerBias && !clamped)
+    if (b.moeFused && !clamped && !hasBias(w))
       return b.moeFused.moe(x, experts, residual, { experts: count, chosen, renormalise });
     const [T, D] = x.shape as [number, number];
     const { ids, weights } = route(b, b.linear(x, w.router, { bias: w.routerBias }), routing); // [T, k] both
@@ -43,6 +43,9 @@ export function mixtureFeedForward(b: Backend, routing: MixtureConfig) {
     return b.add(residual, b.weightedSum(b.view(outputs, [T, chosen, D]), weights)); // [T, D]
   };
 }
+
+const hasBias = ({ routerBias, gateExpertsBias, upExpertsBias, downExpertsBias }: MixtureWeights): boolean =>
+  [routerBias, gateExpertsBias, upExpertsBias, downExpertsBias].some((bias) => bias !== undefined);
 
 /** x [T, K] times the matrices of experts `ids` [T, k], and their biases: → [T · k, N]. */
 function expertRows(b: Backend, x: Tensor, ids: Tensor, matrices: Weight, bias?: Weight): Tensor {
