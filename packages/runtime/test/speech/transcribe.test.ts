@@ -247,7 +247,7 @@ test('a reader that leaves during a window ends it within a step; the result has
   const transcription = model.transcribe(tone, { ...brief, maxTokens: 400 });
   const reader = transcription[Symbol.asyncIterator]();
   const piece = reader.next();
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate); // a step takes a turn or more: 400 are to come
   await reader.return?.();
   expect((await piece).done).toBe(true);
   expect((await transcription.result).segments).toEqual([]);
