@@ -42,7 +42,7 @@ export const gemma2Weights = {
 } as const satisfies WeightTable;
 
 /** Gemma 2 (Gemma Team 2024): every other layer has a sliding window; soft caps on scores and logits. */
-export const gemma2 = {
+export const gemma2: Architecture = {
   name: 'gemma2',
   names: { gguf: ['gemma2'], huggingFace: ['Gemma2ForCausalLM', 'gemma2'] },
   weights: gemma2Weights,
@@ -60,7 +60,7 @@ export const gemma2 = {
     gemmaFromHuggingFace({ ...source, settings: settings.withDefaults(gemma2Defaults) }, 2),
   build: (b, w: LoadedWeights<typeof gemma2Weights>, config) =>
     gemmaDecoder(b, w, config, selfAttention(b, config)),
-} satisfies Architecture;
+};
 
 /** Defaults of transformers' Gemma2Config. */
 const gemma2Defaults = {

@@ -20,7 +20,7 @@ export const gemma3Weights = {
  * Gemma 3 (Gemma Team 2025), the language model: of 6 layers, 5 have a sliding window and a RoPE base of their own;
  * heads of q and k are normed, instead of soft caps.
  */
-export const gemma3 = {
+export const gemma3: Architecture = {
   name: 'gemma3',
   names: {
     gguf: ['gemma3'],
@@ -40,7 +40,7 @@ export const gemma3 = {
   },
   build: (b, w: LoadedWeights<typeof gemma3Weights>, config) =>
     gemmaDecoder(b, w, config, qwen3Attention(b, config)),
-} satisfies Architecture;
+};
 
 /** RoPE base of layers with a window. */
 const windowTheta = 10_000;

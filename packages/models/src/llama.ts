@@ -13,7 +13,7 @@ import { llamaWeights } from './llama-weights.js';
 import type { LoadedWeights } from './weights/weight-table.js';
 
 /** Llama 2 and 3.x (Touvron et al. 2023). In GGUF files, q and k rotate neighbouring elements ('interleaved'). */
-export const llama = {
+export const llama: Architecture = {
   name: 'llama',
   names: { gguf: ['llama'], huggingFace: ['LlamaForCausalLM', 'llama'] },
   weights: llamaWeights,
@@ -21,7 +21,7 @@ export const llama = {
   configFromGguf: (source) => decoderConfigFromGguf(source, 'interleaved'),
   configFromHuggingFace: (source) => decoderConfigFromHuggingFace(source, noWindows),
   build: llamaDecoder,
-} satisfies Architecture;
+};
 
 /** A layer of Llama: pre-norm attention with rotary positions, and a gated feed-forward. */
 export function llamaDecoder(

@@ -6,7 +6,7 @@ import { llamaDecoder } from './llama.js';
 import { llamaWeights } from './llama-weights.js';
 
 /** Mistral (Jiang et al. 2023): Llama with a sliding window. In GGUF files its architecture is 'llama'. */
-export const mistral = {
+export const mistral: Architecture = {
   name: 'mistral',
   names: { gguf: [], huggingFace: ['MistralForCausalLM', 'mistral'] },
   weights: llamaWeights,
@@ -14,4 +14,4 @@ export const mistral = {
   configFromGguf: (source) => decoderConfigFromGguf(source, 'interleaved'),
   configFromHuggingFace: (source) => decoderConfigFromHuggingFace(source, mistralWindows),
   build: llamaDecoder,
-} satisfies Architecture;
+};

@@ -27,7 +27,7 @@ export const mixtralWeights = {
 } as const satisfies WeightTable;
 
 /** Mixtral (Jiang et al. 2024): Mistral with experts. In GGUF files its architecture is 'llama'. */
-export const mixtral = {
+export const mixtral: Architecture = {
   name: 'mixtral',
   names: { gguf: ['llama'], huggingFace: ['MixtralForCausalLM', 'mixtral'] },
   accepts: (settings, naming) => naming === 'huggingFace' || hasExperts(settings),
@@ -38,7 +38,7 @@ export const mixtral = {
   configFromHuggingFace: (source) =>
     decoderConfigFromHuggingFace(source, mixtralWindows, { mixture: mixtralMixture }),
   build: mixtralDecoder,
-} satisfies Architecture;
+};
 
 /** Mixtral's decoder: Mistral's attention and a mixture of experts. Some merged models also have dense layers. */
 function mixtralDecoder(b: Backend, w: LoadedWeights<typeof mixtralWeights>, config: DecoderConfig): Decoder {

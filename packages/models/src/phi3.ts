@@ -54,7 +54,7 @@ export const phi3Weights = {
  * Phi-3 and Phi-4-mini (Abdin et al. 2024, 2025): Llama with partial rotation of heads; LongRoPE in models of long
  * context.
  */
-export const phi3 = {
+export const phi3: Architecture = {
   name: 'phi3',
   names: { gguf: ['phi3'], huggingFace: ['Phi3ForCausalLM', 'phi3'] },
   weights: phi3Weights,
@@ -75,7 +75,7 @@ export const phi3 = {
     });
   },
   build: llamaDecoder, // the layer is Llama's
-} satisfies Architecture;
+};
 
 function refuseBiases(settings: Settings): void {
   for (const key of ['attention_bias', 'lm_head_bias'])

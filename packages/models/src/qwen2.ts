@@ -19,7 +19,7 @@ function needed({ gguf, huggingFace, shape }: WeightEntry): WeightEntry {
 }
 
 /** Qwen2 and Qwen2.5 (Yang et al. 2024): Llama with biases on q, k and v. */
-export const qwen2 = {
+export const qwen2: Architecture = {
   name: 'qwen2',
   names: { gguf: ['qwen2'], huggingFace: ['Qwen2ForCausalLM', 'qwen2'] },
   weights: qwen2Weights,
@@ -27,4 +27,4 @@ export const qwen2 = {
   configFromGguf: (source) => decoderConfigFromGguf(source, 'halves'),
   configFromHuggingFace: (source) => decoderConfigFromHuggingFace(source, qwenWindows),
   build: llamaDecoder,
-} satisfies Architecture;
+};

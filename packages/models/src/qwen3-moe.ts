@@ -29,7 +29,7 @@ export const qwen3MoeWeights = {
 } as const satisfies WeightTable;
 
 /** Qwen3 with experts (Qwen Team 2025). */
-export const qwen3Moe = {
+export const qwen3Moe: Architecture = {
   name: 'qwen3moe',
   names: { gguf: ['qwen3moe'], huggingFace: ['Qwen3MoeForCausalLM', 'qwen3_moe'] },
   weights: qwen3MoeWeights,
@@ -39,7 +39,7 @@ export const qwen3Moe = {
   configFromHuggingFace: (source) =>
     decoderConfigFromHuggingFace(source, qwen3MoeWindows, { mixture: qwen3MoeMixture }),
   build: qwen3MoeDecoder,
-} satisfies Architecture;
+};
 
 /** Qwen3-MoE's decoder: Qwen3's attention and fine-grained experts, without a shared expert. */
 function qwen3MoeDecoder(

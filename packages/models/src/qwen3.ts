@@ -40,7 +40,7 @@ export interface Qwen3AttentionWeights extends AttentionWeights {
 }
 
 /** Qwen3, dense models (Qwen Team 2025): heads of q and k are normed before the rotation. */
-export const qwen3 = {
+export const qwen3: Architecture = {
   name: 'qwen3',
   names: { gguf: ['qwen3'], huggingFace: ['Qwen3ForCausalLM', 'qwen3'] },
   weights: qwen3Weights,
@@ -48,7 +48,7 @@ export const qwen3 = {
   configFromGguf: (source) => decoderConfigFromGguf(source, 'halves'),
   configFromHuggingFace: (source) => decoderConfigFromHuggingFace(source, qwenWindows),
   build: qwen3Decoder,
-} satisfies Architecture;
+};
 
 /** Qwen3's attention: RMSNorm of every head of q and k before the rotation. x [T, D], normed → [T, D]. */
 export function qwen3Attention(b: Backend, config: DecoderConfig) {

@@ -8,6 +8,7 @@ import {
   hasArchitecture,
   knownArchitectures,
   llama,
+  llamaWeights,
   loadEncoder,
   loadLanguageModel,
   makeSyntheticEncoder,
@@ -223,7 +224,7 @@ describe('names', () => {
 describe('objects that are no architecture', () => {
   const { build: _, ...noBuild } = llama;
   const { q, ...others } = llama.weights.layer;
-  const { readBy: __, ...noReadBy } = llama.weights.model.outputNorm;
+  const { readBy: __, ...noReadBy } = llamaWeights.model.outputNorm;
   const withLayer = (layer: object) => ({ ...llama, weights: { ...llama.weights, layer } });
   const { rename: ___, ...noRename } = bert;
 

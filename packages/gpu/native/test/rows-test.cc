@@ -1,6 +1,7 @@
 // Kernels of rows and elements on the emulated device, against their definitions in float64.
 #include "kernels/activations.h"
 #include "kernels/cast.h"
+#include "kernels/clamp.h"
 #include "kernels/embed.h"
 #include "kernels/gated.h"
 #include "kernels/l2-normalise.h"

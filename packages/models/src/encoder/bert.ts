@@ -13,7 +13,7 @@ import { renameBert } from './rename.js';
  * BERT (Devlin et al. 2019): bare, masked or classifier. Also GGUF files of RoBERTa: their position table starts at the
  * first used row.
  */
-export const bert = {
+export const bert: EncoderArchitecture = {
   kind: 'encoder',
   name: 'bert',
   names: {
@@ -31,7 +31,7 @@ export const bert = {
     return { ...encoderConfigFromHuggingFace(source, bertKeys, 0), gelu: readGelu(settings) };
   },
   build: bertEncoder,
-} satisfies EncoderArchitecture;
+};
 
 /** BERT's forward pass, post-norm: x = norm(x + block(x)) for attention and feed-forward. */
 export function bertEncoder(

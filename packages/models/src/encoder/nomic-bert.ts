@@ -113,7 +113,7 @@ function configFromHuggingFace(source: HuggingFaceSource): EncoderConfig {
 }
 
 /** Nomic's BERT (Nussbaum et al. 2024): rotary positions and a gated feed-forward. */
-export const nomicBert = {
+export const nomicBert: EncoderArchitecture = {
   kind: 'encoder',
   name: 'nomic-bert',
   names: { gguf: ['nomic-bert'], huggingFace: ['NomicBertModel', 'NomicBertForPreTraining', 'nomic_bert'] },
@@ -123,7 +123,7 @@ export const nomicBert = {
   configFromGguf: encoderConfigFromGguf,
   configFromHuggingFace,
   build: nomicBertEncoder,
-} satisfies EncoderArchitecture;
+};
 
 function nomicBertEncoder(
   b: Backend,

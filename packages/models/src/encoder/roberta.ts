@@ -7,7 +7,7 @@ import { bertKeys, encoderConfigFromGguf, encoderConfigFromHuggingFace } from '.
 import { renameBert } from './rename.js';
 
 /** RoBERTa and XLM-R (Liu et al. 2019; Conneau et al. 2020): BERT with first position = padding token id + 1. */
-export const roberta = {
+export const roberta: EncoderArchitecture = {
   kind: 'encoder',
   name: 'roberta',
   names: {
@@ -36,4 +36,4 @@ export const roberta = {
     };
   },
   build: bertEncoder,
-} satisfies EncoderArchitecture;
+};

@@ -33,10 +33,10 @@ export const syntheticSchema = {
 } as const satisfies Schema<SyntheticOptions>;
 
 /** Architectures of the shapes, by GGUF name. */
-const architectures = { llama, qwen3, qwen3moe: qwen3Moe, gemma3, phi3 } satisfies Record<
-  ModelShape['architecture'],
-  Architecture & { readonly gguf: GgufForm }
->;
+const architectures: Readonly<Record<ModelShape['architecture'], Architecture>> = {
+  ...{ llama, qwen3, gemma3, phi3 },
+  qwen3moe: qwen3Moe,
+};
 
 /**
  * Norms before matrices have outlier channels. The last norm and those after a block (Gemma) have none: a few tokens
@@ -100,7 +100,7 @@ export function syntheticModel(name: string, shape: ModelShape, options: Weights
   const architecture = architectures[shape.architecture];
   const config = shapeConfig(shape);
   return {
-    metadata: metadataOf(name, architecture.gguf, config),
+    metadata: metadataOf(name, architecture.gguf!, config),
     tensors: [...tensorsOf(architecture, config, options), ...ropeTensors(config)],
   };
 }
