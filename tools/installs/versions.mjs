@@ -139,7 +139,7 @@ function contractOf(packs) {
   const text = execFileSync('tar', ['-xzOf', tarball, 'package/dist/index.cjs'], {
     maxBuffer: 1 << 26,
   }).toString();
-  return Number(/\bcontractVersion = (\d+);/.exec(text)[1]);
+  return Number(/\bcontractVersion\s*=\s*(\d+);/.exec(text)[1]);
 }
 
 async function checkVersions(context) {
