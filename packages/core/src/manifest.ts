@@ -1,5 +1,6 @@
 import { type CollectiveOpName, collectiveOps } from './collectives/index.js';
 import type { Driver, OpSupport } from './driver.js';
+import type { DType } from './dtype.js';
 import { BackendError } from './error.js';
 import { type FusedOpName, fusedOps } from './fusions/index.js';
 import { fills } from './generated/ops.js';
@@ -26,6 +27,10 @@ export const supportOf = ({ manifest }: Pick<Driver, 'manifest'>, name: string):
 /** The holes in a driver's manifest, and how core fills them. */
 export const filledOf = (driver: Driver): Filled => filledHoles((op) => supportOf(driver, op) !== undefined);
 
+/** Whether the op takes buffers of this dtype. */
+const takesBuffer = ({ operands }: AnyOp, dtype: DType) =>
+  Object.values(operands).some(({ kind, dtypes }) => kind === 'buffer' && dtypes?.includes(dtype));
+
 /** Whether the op has such an operand, without those that joined it later and that the driver does not take. */
 const has = (op: AnyOp, kind: string, { takes }: Pick<OpSupport, 'takes'> = {}) =>
   Object.entries(op.operands).some(
@@ -41,16 +46,17 @@ function needCore(driver: Driver, op: AnyOp): void {
   for (const format of has(op, 'weight', support) ? denseFormats : [])
     if (!support.weightFormats?.includes(format))
       throw bad(driver, `'${op.name}' must support ${format} weights`);
-  for (const dtype of has(op, 'buffer') ? (['f32', 'f16'] as const) : [])
-    if (!support.cacheDtypes?.includes(dtype)) throw bad(driver, `'${op.name}' must support ${dtype} caches`);
+  for (const dtype of ['f32', 'f16'] as const)
+    if (takesBuffer(op, dtype) && !support.cacheDtypes?.includes(dtype))
+      throw bad(driver, `'${op.name}' must support ${dtype} caches`);
 }
 
 /** The op supports every declared cache dtype. */
 function needCaches(driver: Driver, op: AnyOp): void {
   const support = supportOf(driver, op.name);
-  if (!support || !has(op, 'buffer')) return;
+  if (!support) return;
   for (const dtype of driver.capabilities?.kvQuant?.dtypes ?? [])
-    if (!support.cacheDtypes?.includes(kvElements[dtype]))
+    if (takesBuffer(op, kvElements[dtype]) && !support.cacheDtypes?.includes(kvElements[dtype]))
       throw bad(
         driver,
         `it declares ${dtype} caches, but '${op.name}' does not support ${kvElements[dtype]}`,
@@ -137,7 +143,7 @@ export const supportsOp = (
 
 /** Support of an op that models may record: the driver's, or core's if core fills the op. */
 const recordable = (driver: Driver, { name }: AnyOp): OpSupport | undefined =>
-  supportOf(driver, name) ?? (name in fills ? ofFilled : undefined);
+  supportOf(driver, name) ?? (name in filledOf(driver) ? ofFilled : undefined);
 
 /** Throws UNSUPPORTED with the reason. */
 export function needOpSupport(

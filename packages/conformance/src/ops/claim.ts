@@ -1,4 +1,4 @@
-import type { AnyOp, DType, OpSupport } from '@quern/core';
+import { type AnyOp, type DType, fills, type OpSupport, type OptionalOpName } from '@quern/core';
 import type { Operands } from '../values/numbers.js';
 
 /** Why a case exceeds the driver's claims for an op; undefined if it does not. */
@@ -20,3 +20,7 @@ export function beyondClaim(
   }
   return undefined;
 }
+
+/** Whether a backend computes the op: the driver has a kernel, or core fills it. */
+export const isComputed = (support: OpSupport | undefined, { name }: AnyOp): boolean =>
+  support !== undefined || (name in fills && fills[name as OptionalOpName] !== 'refuse');

@@ -12,6 +12,7 @@ import { as, floats, ints } from '@quern/core/testing';
 import { Dice } from '../values/dice.js';
 import type { OpCase } from './expect.js';
 import { attentionCase, uncachedAttentionCase } from './generate-attention.js';
+import { gatedDeltaCase, shortConvCase } from './generate-states.js';
 
 type Generator = (dice: Dice) => Omit<OpCase, 'name'>;
 
@@ -219,6 +220,8 @@ const generators: Readonly<Record<CoreOpName | FusedOpName, Generator>> = {
   rope,
   attention: attentionCase,
   kvAppend,
+  shortConv: shortConvCase,
+  gatedDelta: gatedDeltaCase,
   softmax: activation(() => ({})),
   argmax: (dice) => ({ operands: { x: withTies(dice, [rows(dice), width(dice)]) }, attributes: {} }),
   topK,

@@ -2,6 +2,7 @@ import { type AnyOp, type Backend, coreOps, type ErrorSample, fusedOps, recordOp
 import { normal } from '@quern/core/testing';
 import type { Case, Suite } from '../case.js';
 import { bind, loadOperand } from '../ops/bind.js';
+import { isComputed } from '../ops/claim.js';
 import { fresh } from '../ops/fresh.js';
 import { ensure, refusal } from '../values/refusal.js';
 
@@ -48,7 +49,10 @@ const fused: readonly AnyOp[] = Object.values(fusedOps);
 /** Every error sample of the op table: the right code, and the backend works afterwards. */
 export const errors: Suite = (lab) => [
   named,
-  ...[...Object.values<AnyOp>(coreOps), ...fused.filter(({ name }) => lab.support(name))].flatMap((op) =>
+  ...[
+    ...Object.values<AnyOp>(coreOps).filter((op) => isComputed(lab.support(op.name), op)),
+    ...fused.filter(({ name }) => lab.support(name)),
+  ].flatMap((op) =>
     op.errors().map(
       (sample): Case => ({
         suite: 'errors',

@@ -20,7 +20,11 @@ import { proveUsable } from './errors.js';
 
 const suite = 'filled';
 
-const optional = Object.keys(fills) as OptionalOpName[];
+const all = Object.keys(fills) as OptionalOpName[];
+/** Those that core fills. */
+const optional = all.filter((op) => fills[op] !== 'refuse');
+/** Those without which some models are refused. */
+const refused = all.filter((op) => fills[op] === 'refuse');
 
 /** The driver with ops missing in its manifest. */
 function without(driver: Driver, ops: readonly OptionalOpName[]): Driver {
@@ -55,6 +59,17 @@ const samplesOf = (hole: OptionalOpName): Case =>
       const got = await runCase(backend, op, sample, recordItself(op));
       checkOutcome(op, sample, got, define(op, sample));
     }
+  });
+
+/** A model that needs the op is refused before anything runs, and the backend stays usable. */
+const refusalOf = (op: OptionalOpName): Case =>
+  on(`a model that needs ${op} is refused where it is missing`, [op], async (backend) => {
+    ensure(backend.filled[op] === undefined, `core cannot fill ${op}`);
+    const [sample] = coreOps[op].samples();
+    const run = () => runCase(backend, coreOps[op], sample!, recordItself(coreOps[op]));
+    const { message } = await refusal('UNSUPPORTED', run);
+    ensure(message.startsWith(`[${op}]`), `the refusal should name ${op}; got: ${message}`);
+    await proveUsable(backend);
   });
 
 /** Logits of a prompt and of some later tokens, each in its own step. */
@@ -197,6 +212,7 @@ const replayed: readonly Case[] = [
 /** Ops filled by core, on a driver with missing ops: the same values in every way to run a plan. */
 export const filled: Suite = ({ driver, backend }) => [
   ...optional.filter((op) => driver.manifest.ops[op]).map(samplesOf),
+  ...refused.map(refusalOf),
   decoder,
   parts,
   on('an index out of range in a host op', ['sample'], proveErrors),

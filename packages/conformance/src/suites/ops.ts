@@ -2,6 +2,7 @@ import { type AnyOp, coreOps, recordOp } from '@quern/core';
 import type { Case, Suite } from '../case.js';
 import type { Lab } from '../lab.js';
 import { bind } from '../ops/bind.js';
+import { isComputed } from '../ops/claim.js';
 import { coreCase } from '../ops/op-case.js';
 import { compare, exact } from '../values/compare.js';
 import { numbersOf, received } from '../values/numbers.js';
@@ -50,4 +51,5 @@ function untouched(op: AnyOp): Case {
 const hasFloats = (op: AnyOp) =>
   Object.values(op.samples()[0]!.operands).some(({ format }) => format === 'f32');
 
-export const operands: Suite = () => ops.filter(hasFloats).map(untouched);
+export const operands: Suite = (lab) =>
+  ops.filter((op) => hasFloats(op) && isComputed(lab.support(op.name), op)).map(untouched);

@@ -2,6 +2,7 @@
 
 import type { AttnConfig } from '../attention-config.js';
 import type { AttentionBatch, UncachedBatch } from '../kv/batch.js';
+import type { KvBuffer } from '../kv/kv-buffer.js';
 import type { KvLayer } from '../kv/kv-cache.js';
 import { slice, view } from '../op/views.js';
 import { call as add } from '../ops/add.js';
@@ -12,6 +13,7 @@ import { call as clamp, fill as clampFill } from '../ops/clamp.js';
 import { call as conv1d } from '../ops/conv1d.js';
 import { call as embed } from '../ops/embed.js';
 import { call as expertLinear } from '../ops/expert-linear.js';
+import { call as gatedDelta, fill as gatedDeltaFill } from '../ops/gated-delta.js';
 import { call as gatherRows } from '../ops/gather-rows.js';
 import { call as geglu, fill as gegluFill } from '../ops/geglu.js';
 import { type GeluForm, call as gelu } from '../ops/gelu.js';
@@ -31,6 +33,7 @@ import { call as rope } from '../ops/rope.js';
 import { fill as ropeTableFill } from '../ops/rope-table.js';
 import { call as sample, fill as sampleFill } from '../ops/sample.js';
 import { call as scale } from '../ops/scale.js';
+import { call as shortConv, fill as shortConvFill } from '../ops/short-conv.js';
 import { call as silu } from '../ops/silu.js';
 import { call as softmax } from '../ops/softmax.js';
 import { call as swiglu, fill as swigluFill } from '../ops/swiglu.js';
@@ -122,6 +125,30 @@ export interface Ops {
   logProbs(x: Tensor, tokens: Tensor): Tensor;
   /** x, but at least `low` and at most `high`. @throws BackendError BAD_ARGUMENT for low above high */
   clamp(x: Tensor, low: number, high: number): Tensor;
+  /**
+   * Causal convolution of each channel: x [T, D], weight [D, L] → [T, D]. Reads and writes the sequences' states, see
+   * `AttentionBatch.states`.
+   * @param state [slots, 1, L − 1, D]
+   */
+  shortConv(
+    x: Tensor,
+    weight: Weight,
+    state: KvBuffer,
+    batch: { readonly cuSeqlens: Tensor; readonly states: Tensor },
+    options?: { readonly bias?: Weight | undefined },
+  ): Tensor;
+  /**
+   * The gated delta rule (arXiv 2412.06464): q and k [T, Hk, dk], v [T, Hv, dv], decay and beta [T, Hv] → [T, Hv, dv].
+   * Reads and writes the sequences' states, see `AttentionBatch.states`.
+   * @param state [slots, 1, Hv, dk · dv]
+   */
+  gatedDelta(
+    heads: { readonly q: Tensor; readonly k: Tensor; readonly v: Tensor },
+    gates: { readonly decay: Tensor; readonly beta: Tensor },
+    state: KvBuffer,
+    batch: { readonly cuSeqlens: Tensor; readonly states: Tensor },
+    options: { readonly scale: number; readonly tiled?: boolean },
+  ): Tensor;
   /** The same elements in another shape. Costs nothing. */
   view(x: Tensor, shape: readonly number[]): Tensor;
   /** Rows [from, to) of the first dimension. Costs nothing. */
@@ -162,6 +189,8 @@ export const recordOps: Ops = {
   sample,
   logProbs,
   clamp,
+  shortConv,
+  gatedDelta,
   view,
   slice,
 };
@@ -176,6 +205,8 @@ export const fills = {
   sample: sampleFill,
   logProbs: logProbsFill,
   clamp: clampFill,
+  shortConv: shortConvFill,
+  gatedDelta: gatedDeltaFill,
 } as const;
 
 export type OptionalOpName = keyof typeof fills;

@@ -17,6 +17,7 @@ export type Decomposition = (
 
 /**
  * How core computes an op that a driver lacks. 'host': its definition in JavaScript, between two parts of the plan. The
- * host cannot compute ops with weights or caches: their memory is the device's.
+ * host cannot compute ops with weights or caches: their memory is the device's. 'refuse': not at all; a model that needs
+ * the op is refused by name.
  */
-export type Fill = 'host' | Decomposition;
+export type Fill = 'host' | 'refuse' | Decomposition;

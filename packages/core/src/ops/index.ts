@@ -7,6 +7,7 @@ import { clamp } from './clamp.js';
 import { conv1d } from './conv1d.js';
 import { embed } from './embed.js';
 import { expertLinear } from './expert-linear.js';
+import { gatedDelta } from './gated-delta.js';
 import { gatherRows } from './gather-rows.js';
 import { geglu } from './geglu.js';
 import { gelu } from './gelu.js';
@@ -25,6 +26,7 @@ import { rope } from './rope.js';
 import { ropeTable } from './rope-table.js';
 import { sample } from './sample.js';
 import { scale } from './scale.js';
+import { shortConv } from './short-conv.js';
 import { silu } from './silu.js';
 import { softmax } from './softmax.js';
 import { swiglu } from './swiglu.js';
@@ -68,6 +70,8 @@ export const coreOps = {
   sample,
   logProbs,
   clamp,
+  shortConv,
+  gatedDelta,
 } as const satisfies Record<string, AnyOp>;
 
 export type CoreOpName = keyof typeof coreOps;

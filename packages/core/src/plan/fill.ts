@@ -7,9 +7,9 @@ import type { Plan, PlanOp, PlanOperand, Storage, TensorOperand } from './plan.j
 /** How core fills the ops missing in a driver's manifest. */
 export type Filled = Readonly<Partial<Record<OptionalOpName, 'host' | 'decomposed'>>>;
 
-/** The optional ops for which `has` is false. */
+/** The optional ops that core fills and for which `has` is false. */
 export function filledHoles(has: (op: string) => boolean): Filled {
-  const holes = Object.entries<Fill>(fills).filter(([op]) => !has(op));
+  const holes = Object.entries<Fill>(fills).filter(([op, fill]) => fill !== 'refuse' && !has(op));
   return Object.fromEntries(holes.map(([op, fill]) => [op, fill === 'host' ? 'host' : 'decomposed']));
 }
 
@@ -44,7 +44,7 @@ class PlanRewriter {
   /** The last op of the decomposition writes the outputs of the op. */
   replace({ op, operands, attributes, outputs }: PlanOp): void {
     const fill: Fill = fills[op.name as OptionalOpName];
-    if (fill === 'host') return;
+    if (typeof fill === 'string') return;
     const named = Object.keys(op.operands).flatMap((name, i) => (operands[i] ? [[name, operands[i]]] : []));
     const numbers = Object.keys(op.attributes).map((name, i) => [name, attributes[i]!]);
     fill(Object.fromEntries(named), Object.fromEntries(numbers), this.emit);

@@ -36,6 +36,8 @@ export const nativeCoreOps = [
   'sample',
   'logProbs',
   'clamp',
+  'shortConv',
+  'gatedDelta',
 ] as const satisfies readonly CoreOpName[];
 
 /** The fused ops. */

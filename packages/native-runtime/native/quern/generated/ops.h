@@ -257,11 +257,26 @@ struct ClampOp {
   static void run(Call& call);
 };
 
+// shortConv(x, weight, bias?, cuSeqlens, states, state) → y
+struct ShortConvOp {
+  enum Operands : int { X, WEIGHT, BIAS, CU_SEQLENS, STATES, STATE, Y };
+  static constexpr int32_t index = 33; // in op_table
+  static void run(Call& call);
+};
+
+// gatedDelta(q, k, v, decay, beta, cuSeqlens, states, state) → y
+struct GatedDeltaOp {
+  enum Operands : int { Q, K, V, DECAY, BETA, CU_SEQLENS, STATES, STATE, Y };
+  enum Attributes : int { SCALE, TILED };
+  static constexpr int32_t index = 34; // in op_table
+  static void run(Call& call);
+};
+
 // addRmsNorm(a, b, w) → sum, y
 struct AddRmsNormOp {
   enum Operands : int { A, B, W, SUM, Y };
   enum Attributes : int { EPS };
-  static constexpr int32_t index = 33; // in op_table
+  static constexpr int32_t index = 35; // in op_table
   static void run(Call& call);
 };
 
@@ -269,7 +284,7 @@ struct AddRmsNormOp {
 struct GateUpSwigluOp {
   enum Operands : int { X, GATE, UP, Y };
   enum Attributes : int { BATCH_INVARIANT };
-  static constexpr int32_t index = 34; // in op_table
+  static constexpr int32_t index = 36; // in op_table
   static void run(Call& call);
 };
 
@@ -277,7 +292,7 @@ struct GateUpSwigluOp {
 struct QkvLinearOp {
   enum Operands : int { X, Q, K, V, Q_BIAS, K_BIAS, V_BIAS, YQ, YK, YV };
   enum Attributes : int { BATCH_INVARIANT };
-  static constexpr int32_t index = 35; // in op_table
+  static constexpr int32_t index = 37; // in op_table
   static void run(Call& call);
 };
 
@@ -285,14 +300,14 @@ struct QkvLinearOp {
 struct QkNormRopeAppendOp {
   enum Operands : int { Q, K, V, Q_NORM, K_NORM, TABLE, SLOTS, K_CACHE, V_CACHE, Y };
   enum Attributes : int { EPS, LAYOUT };
-  static constexpr int32_t index = 36; // in op_table
+  static constexpr int32_t index = 38; // in op_table
   static void run(Call& call);
 };
 
 // linearArgmax(x, w) → y
 struct LinearArgmaxOp {
   enum Operands : int { X, W, Y };
-  static constexpr int32_t index = 37; // in op_table
+  static constexpr int32_t index = 39; // in op_table
   static void run(Call& call);
 };
 
@@ -300,7 +315,7 @@ struct LinearArgmaxOp {
 struct MoeOp {
   enum Operands : int { X, ROUTER, GATE, UP, DOWN, RESIDUAL, Y };
   enum Attributes : int { CHOSEN, RENORMALISE };
-  static constexpr int32_t index = 38; // in op_table
+  static constexpr int32_t index = 40; // in op_table
   static void run(Call& call);
 };
 
@@ -308,7 +323,7 @@ struct MoeOp {
 struct AddLayerNormOp {
   enum Operands : int { A, B, W, BIAS, SUM, Y };
   enum Attributes : int { EPS };
-  static constexpr int32_t index = 39; // in op_table
+  static constexpr int32_t index = 41; // in op_table
   static void run(Call& call);
 };
 
@@ -316,21 +331,21 @@ struct AddLayerNormOp {
 struct BiasGeluOp {
   enum Operands : int { X, W, BIAS, Y };
   enum Attributes : int { FORM, BATCH_INVARIANT };
-  static constexpr int32_t index = 40; // in op_table
+  static constexpr int32_t index = 42; // in op_table
   static void run(Call& call);
 };
 
 // addLowRank(base, x, a, b, ids, scales) → y
 struct AddLowRankOp {
   enum Operands : int { BASE, X, A, B, IDS, SCALES, Y };
-  static constexpr int32_t index = 41; // in op_table
+  static constexpr int32_t index = 43; // in op_table
   static void run(Call& call);
 };
 
 // linearMask(x, w, bits) → y
 struct LinearMaskOp {
   enum Operands : int { X, W, BITS, Y };
-  static constexpr int32_t index = 42; // in op_table
+  static constexpr int32_t index = 44; // in op_table
   static void run(Call& call);
 };
 
@@ -368,7 +383,9 @@ struct LinearMaskOp {
   X(TanhOp, tanh) \
   X(SampleOp, sample) \
   X(LogProbsOp, log_probs) \
-  X(ClampOp, clamp)
+  X(ClampOp, clamp) \
+  X(ShortConvOp, short_conv) \
+  X(GatedDeltaOp, gated_delta)
 
 #define QUERN_FUSED_OPS(X) \
   X(AddRmsNormOp, add_rms_norm) \
@@ -523,6 +540,24 @@ inline constexpr OpSpec op_table[] = {
       {"y", OperandKind::tensor, false, true}}},
     {32, "clamp", 2, 1, 2,
      {{"x", OperandKind::tensor, false, false},
+      {"y", OperandKind::tensor, false, true}}},
+    {33, "shortConv", 0, 6, 7,
+     {{"x", OperandKind::tensor, false, false},
+      {"weight", OperandKind::weight, false, false},
+      {"bias", OperandKind::weight, true, false},
+      {"cuSeqlens", OperandKind::tensor, false, false},
+      {"states", OperandKind::tensor, false, false},
+      {"state", OperandKind::buffer, false, true},
+      {"y", OperandKind::tensor, false, true}}},
+    {34, "gatedDelta", 2, 8, 9,
+     {{"q", OperandKind::tensor, false, false},
+      {"k", OperandKind::tensor, false, false},
+      {"v", OperandKind::tensor, false, false},
+      {"decay", OperandKind::tensor, false, false},
+      {"beta", OperandKind::tensor, false, false},
+      {"cuSeqlens", OperandKind::tensor, false, false},
+      {"states", OperandKind::tensor, false, false},
+      {"state", OperandKind::buffer, false, true},
       {"y", OperandKind::tensor, false, true}}},
     {64, "addRmsNorm", 1, 3, 5,
      {{"a", OperandKind::tensor, false, false},
