@@ -37,6 +37,13 @@ export * from './kv/cache-row.js';
 export { type DriverKv, type KvBuffer, type KvSpec, kvOf, kvShape } from './kv/kv-buffer.js';
 export * from './kv/kv-cache.js';
 export { KvSequence } from './kv/kv-sequence.js';
+export {
+  type LayerState,
+  type LayerStates,
+  layerStateOf,
+  type StatePart,
+  stateBytes,
+} from './kv/layer-state.js';
 export * from './machine-memory.js';
 export { makeFolder } from './make-folder.js';
 export { onAbort } from './on-abort.js';

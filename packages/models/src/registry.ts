@@ -17,6 +17,7 @@ import { gptNeoX } from './gpt-neox.js';
 import { gptOss } from './gpt-oss.js';
 import { gpt2 } from './gpt2.js';
 import { granite } from './granite.js';
+import { lfm2 } from './lfm2.js';
 import { llama } from './llama.js';
 import { mistral } from './mistral.js';
 import { mixtral } from './mixtral.js';
@@ -56,6 +57,7 @@ const ours: readonly RegisteredArchitecture[] = [
   seedOss,
   exaone4,
   granite,
+  lfm2,
   gptOss,
   gptNeoX,
   gpt2,

@@ -117,6 +117,19 @@ const folders: Readonly<Record<string, Case>> = {
       no_rope_layers: [1, 1, 1, 0, 1],
     },
   },
+  lfm2: {
+    config: {
+      ...{ ...small, architectures: ['Lfm2ForCausalLM'], num_hidden_layers: 5, block_ff_dim: 64 },
+      ...{ block_auto_adjust_ff_dim: false, norm_eps: 1e-5, rope_theta: 1e6, conv_L_cache: 3 },
+      full_attn_idxs: [2, 4],
+    },
+    layout: (name, { shape: [D, L], values }) => [
+      [
+        name,
+        { shape: name.endsWith('conv.conv.weight') ? [D!, 1, L!] : L === undefined ? [D!] : [D!, L], values },
+      ],
+    ],
+  },
   exaone4: {}, // its frequencies' divisors are no setting of config.json
   'exaone4-swa': {
     tolerance: 3e-4,

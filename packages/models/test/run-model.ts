@@ -29,10 +29,14 @@ export async function runStep(
 export const cacheFor = ({ backend, config }: LanguageModel, context: number, sequences = 1): KvCache =>
   contiguousKvCache(backend, { ...kvOptions(config, context), sequences });
 
-export const kvOptions = ({ layers, kvHeads, headDim }: LanguageModel['config'], context: number) => ({
+export const kvOptions = (
+  { layers, kvHeads, headDim, layerStates }: LanguageModel['config'],
+  context: number,
+) => ({
   layers,
   kvHeads,
   headDim,
+  layerStates,
   context,
   dtype: 'f32' as const,
 });

@@ -134,7 +134,7 @@ export interface Ops {
     x: Tensor,
     weight: Weight,
     state: KvBuffer,
-    batch: { readonly cuSeqlens: Tensor; readonly states: Tensor },
+    batch: AttentionBatch,
     options?: { readonly bias?: Weight | undefined },
   ): Tensor;
   /**
@@ -146,7 +146,7 @@ export interface Ops {
     heads: { readonly q: Tensor; readonly k: Tensor; readonly v: Tensor },
     gates: { readonly decay: Tensor; readonly beta: Tensor },
     state: KvBuffer,
-    batch: { readonly cuSeqlens: Tensor; readonly states: Tensor },
+    batch: AttentionBatch,
     options: { readonly scale: number; readonly tiled?: boolean },
   ): Tensor;
   /** The same elements in another shape. Costs nothing. */

@@ -3,7 +3,8 @@ import type { Tensor } from '../tensor.js';
 import type { KvSequence } from './kv-sequence.js';
 
 /** The places of a sequence's tokens in a cache. */
-export type KvPlaces = Pick<KvSequence, 'length' | 'blockTable' | 'slot'>;
+export type KvPlaces = Pick<KvSequence, 'length' | 'blockTable' | 'slot'> &
+  Partial<Pick<KvSequence, 'states'>>;
 
 /** The last `rows` tokens of a sequence, as part of a step. */
 export interface BatchEntry {
@@ -28,10 +29,17 @@ export interface BatchArrays {
   readonly blockTable: Int32Array;
   /** [S] last row of each sequence: its logits choose the next token. */
   readonly lastRows: Int32Array;
+  /** [S, 2] state that each sequence reads, and the one that it writes; −1: none. Empty for caches without states. */
+  readonly states: Int32Array;
 }
 
-/** The same arrays as tensors of a step. Prefill, decode and mixed batches have the same form. */
-export type AttentionBatch = { readonly [Name in keyof BatchArrays]: Tensor };
+/**
+ * The same arrays as tensors of a step. Prefill, decode and mixed batches have the same form. `states`: of caches with
+ * states.
+ */
+export type AttentionBatch = { readonly [Name in Exclude<keyof BatchArrays, 'states'>]: Tensor } & {
+  readonly states?: Tensor | undefined;
+};
 
 /** The ragged batch of attention without a cache. */
 export interface UncachedBatch {
@@ -42,7 +50,11 @@ export interface UncachedBatch {
 }
 
 /** @throws BackendError BAD_ARGUMENT if an entry has more rows than its sequence has tokens */
-export function describeBatch(entries: readonly BatchEntry[], tableWidth: number): BatchArrays {
+export function describeBatch(
+  entries: readonly BatchEntry[],
+  tableWidth: number,
+  { hasStates = false }: { readonly hasStates?: boolean } = {},
+): BatchArrays {
   const rows = entries.reduce((sum, entry) => sum + entry.rows, 0);
   const arrays: BatchArrays = {
     positions: new Int32Array(rows),
@@ -51,6 +63,7 @@ export function describeBatch(entries: readonly BatchEntry[], tableWidth: number
     slots: new Int32Array(rows),
     blockTable: new Int32Array(entries.length * tableWidth),
     lastRows: new Int32Array(entries.length),
+    states: new Int32Array(hasStates ? 2 * entries.length : 0),
   };
   let t = 0;
   entries.forEach(({ sequence, rows: count }, s) => {
@@ -67,6 +80,7 @@ export function describeBatch(entries: readonly BatchEntry[], tableWidth: number
     arrays.kvLengths[s] = sequence.length;
     arrays.blockTable.set(sequence.blockTable, s * tableWidth);
     arrays.lastRows[s] = t - 1;
+    if (hasStates) arrays.states.set(sequence.states ?? [-1, -1], 2 * s);
   });
   return arrays;
 }

@@ -8,7 +8,11 @@ export class BlockPool {
   private readonly free: number[];
   private readonly holders: Uint32Array;
 
-  constructor(readonly blocks: number) {
+  /** @param what of messages: what the pool has */
+  constructor(
+    readonly blocks: number,
+    private readonly what = 'blocks',
+  ) {
     if (!Number.isInteger(blocks) || blocks < 1)
       throw new BackendError('BAD_ARGUMENT', `a block pool needs at least one block; got ${blocks}`);
     this.free = Array.from({ length: blocks }, (_, i) => blocks - 1 - i);
@@ -24,7 +28,7 @@ export class BlockPool {
     if (count > this.free.length)
       throw new BackendError(
         'OUT_OF_MEMORY',
-        `the cache has ${this.free.length} of ${this.blocks} blocks free, but ${count} are needed; end a sequence or make the cache larger`,
+        `the cache has ${this.free.length} of ${this.blocks} ${this.what} free, but ${count} are needed; end a sequence or make the cache larger`,
       );
     const taken = count === 0 ? [] : this.free.splice(-count).reverse();
     for (const block of taken) this.holders[block] = 1;

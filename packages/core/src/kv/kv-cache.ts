@@ -7,6 +7,8 @@ import { BlockPool } from './block-pool.js';
 import { cacheRow } from './cache-row.js';
 import type { KvBuffer, KvSpec } from './kv-buffer.js';
 import { KvSequence } from './kv-sequence.js';
+import { hasStates, type LayerStates, layerStateOf, needLayerStates, stateBytes } from './layer-state.js';
+import { SequenceStates } from './sequence-states.js';
 
 /**
  * Element types of caches. Every backend has f32 and f16; `kvQuant` lists the others it has. 'int8': whole numbers with
@@ -32,15 +34,12 @@ export function needKvDtype(backend: KvBackend, dtype: KvDtype): void {
   throw new BackendError('UNSUPPORTED', `backend '${backend.name}' has no ${dtype} cache; it has ${kept}`);
 }
 
-export interface KvCacheOptions {
-  readonly layers: number;
-  /** Hk. */
-  readonly kvHeads: number;
-  /** d. */
-  readonly headDim: number;
+export interface KvCacheOptions extends LayerStates {
   readonly dtype: KvDtype;
   /** Maximum tokens per sequence. */
   readonly context: number;
+  /** Number of states of fixed size per layer, for layers that keep such: of sequences, and of prefixes. */
+  readonly states?: number | undefined;
 }
 
 /** Keys and values of one layer. */
@@ -88,13 +87,20 @@ function needSizes(options: Omit<KvCacheOptions, 'context'>, tokens: number): vo
   checkArgument('kvCacheBytes', 'dtype', dtype, dtypeRule, badArgument);
 }
 
-/** Bytes of a cache of `tokens` slots, keys and values of all layers. @throws BackendError BAD_ARGUMENT */
+/** Bytes of a cache of `tokens` slots, keys and values of all layers that keep such. @throws BackendError BAD_ARGUMENT */
 export function kvCacheBytes(options: Omit<KvCacheOptions, 'context'>, tokens: number): number {
   needSizes(options, tokens);
-  const { layers, kvHeads, headDim } = options;
   const dtype = kvElements[options.dtype];
-  return 2 * layers * tokens * kvHeads * cacheRow(dtype, headDim) * dtypeBytes[dtype];
+  let rows = 0;
+  for (let i = 0; i < options.layers; i++) {
+    const state = layerStateOf(options, i);
+    if (state.kind === 'kv') rows += state.heads * cacheRow(dtype, state.headDim);
+  }
+  return 2 * tokens * rows * dtypeBytes[dtype];
 }
+
+/** The buffers of one layer: keys and values, or the parts of its states [states, 1, heads, width]. */
+type LayerBuffers = Readonly<Record<string, KvBuffer>>;
 
 /**
  * A KvLayer per layer, and the blocks that all layers share. A contiguous cache has one block per sequence, as long as
@@ -102,7 +108,8 @@ export function kvCacheBytes(options: Omit<KvCacheOptions, 'context'>, tokens: n
  */
 export class KvCache {
   private readonly pool: BlockPool;
-  private readonly kvLayers: readonly KvLayer[];
+  /** Of caches with states. */
+  private readonly statePool: BlockPool | undefined;
   /** Maximum blocks per sequence: the width of block tables. */
   readonly maxBlocks: number;
 
@@ -110,10 +117,10 @@ export class KvCache {
     readonly options: KvCacheOptions,
     readonly blocks: number,
     readonly blockSize: number,
-    kvLayers: readonly KvLayer[],
+    private readonly layerBuffers: readonly LayerBuffers[],
   ) {
     this.pool = new BlockPool(blocks);
-    this.kvLayers = kvLayers;
+    if (hasStates(options)) this.statePool = new BlockPool(options.states!, 'states');
     this.maxBlocks = Math.ceil(options.context / blockSize);
   }
 
@@ -123,41 +130,94 @@ export class KvCache {
    * @throws BackendError OUT_OF_MEMORY, UNSUPPORTED, BAD_ARGUMENT
    */
   static allocate(backends: KvBackends, options: KvCacheOptions, blocks: number, blockSize: number): KvCache {
-    needPositive({ ...options, blocks, blockSize });
+    const { layerStates, states, ...sizes } = options;
+    needPositive({ ...sizes, blocks, blockSize, ...(hasStates(options) && { states }) });
+    needLayerStates(options);
     const backendOf = backendOfLayer(backends, options);
-    const { kvHeads: heads, headDim } = options;
-    const spec: KvSpec = { blocks, blockSize, heads, headDim, dtype: kvElements[options.dtype] };
     const buffers: KvBuffer[] = [];
+    const allocated = (i: number, spec: KvSpec): KvBuffer => {
+      const buffer = backendOf(i).kvBuffer(spec);
+      buffers.push(buffer);
+      return buffer;
+    };
     try {
-      for (let i = 0; i < 2 * options.layers; i++) buffers.push(backendOf(i >> 1).kvBuffer(spec));
+      const layers = Array.from({ length: options.layers }, (_, i) =>
+        layerBuffers(options, i, { blocks, blockSize }, (spec) => allocated(i, spec)),
+      );
+      return new KvCache(options, blocks, blockSize, layers);
     } catch (error) {
       for (const buffer of buffers) buffer.dispose();
       throw error;
     }
-    const layers = Array.from({ length: options.layers }, (_, i) => ({
-      k: buffers[2 * i]!,
-      v: buffers[2 * i + 1]!,
-    }));
-    return new KvCache(options, blocks, blockSize, layers);
   }
 
+  /** Keys and values of a layer. @throws BackendError BAD_ARGUMENT: there is no such layer, or it keeps a state */
   layer(index: number): KvLayer {
-    const layer = this.kvLayers[index];
-    if (!layer)
+    const { k, v } = this.buffersOf(index);
+    if (!k || !v)
       throw new BackendError(
         'BAD_ARGUMENT',
-        `the cache has ${this.kvLayers.length} layers; there is no layer ${index}`,
+        `layer ${index} of the cache keeps no keys and values, but states`,
       );
-    return layer;
+    return { k, v };
+  }
+
+  /** A part of the states of a layer: [states, 1, heads, width]. @throws BackendError BAD_ARGUMENT: there is no such part */
+  state(index: number, part: string): KvBuffer {
+    const buffer =
+      layerStateOf(this.options, index).kind === 'state' ? this.buffersOf(index)[part] : undefined;
+    if (buffer) return buffer;
+    throw new BackendError('BAD_ARGUMENT', `layer ${index} of the cache keeps no state '${part}'`);
+  }
+
+  private buffersOf(index: number): LayerBuffers {
+    const layer = this.layerBuffers[index];
+    if (layer) return layer;
+    throw new BackendError(
+      'BAD_ARGUMENT',
+      `the cache has ${this.layerBuffers.length} layers; there is no layer ${index}`,
+    );
   }
 
   /**
    * A new sequence, which takes blocks as it grows. It begins with the tokens of `prefix`: whole blocks in use, which
    * it then shares.
-   * @throws BackendError BAD_ARGUMENT for a block that is not in use, or more blocks than a sequence holds
+   * @param state of caches with states: the one after these tokens
+   * @throws BackendError BAD_ARGUMENT for a block or state that is not in use, a prefix without its state, or more blocks
+   * than a sequence holds
    */
-  sequence(prefix: readonly number[] = []): KvSequence {
-    return new KvSequence(this.pool, this.blockSize, this.maxBlocks, prefix);
+  sequence(prefix: readonly number[] = [], state?: number): KvSequence {
+    const at = prefix.length * this.blockSize;
+    if (this.statePool && at > 0 !== (state !== undefined))
+      throw new BackendError('BAD_ARGUMENT', 'a prefix in a cache with states needs the state after it');
+    const states =
+      this.statePool && new SequenceStates(this.statePool, state === undefined ? undefined : { at, state });
+    return new KvSequence(this.pool, this.blockSize, this.maxBlocks, prefix, states);
+  }
+
+  /** Whether layers keep states of fixed size. */
+  get hasStates(): boolean {
+    return this.statePool !== undefined;
+  }
+
+  /** States of no sequence and no prefix. 0 for caches without states. */
+  get freeStates(): number {
+    return this.statePool?.freeBlocks ?? 0;
+  }
+
+  /** Whether a state has several holders. */
+  isStateShared(state: number): boolean {
+    return (this.statePool?.holdersOf(state) ?? 0) > 1;
+  }
+
+  /** Keeps a state in use without a sequence, until `dropState`: nothing writes it meanwhile. @throws BackendError BAD_ARGUMENT */
+  holdState(state: number): void {
+    this.statePool?.share(state);
+  }
+
+  /** Ends a `holdState`. @throws BackendError BAD_ARGUMENT: the state is not in use */
+  dropState(state: number): void {
+    this.statePool?.release(state);
   }
 
   /** Keeps a block in use without a sequence, until `drop`. @throws BackendError BAD_ARGUMENT: the block is not in use */
@@ -175,7 +235,14 @@ export class KvCache {
   }
 
   get byteLength(): number {
-    return kvCacheBytes(this.options, this.blocks * this.blockSize);
+    return (
+      kvCacheBytes(this.options, this.blocks * this.blockSize) + (this.options.states ?? 0) * this.stateBytes
+    );
+  }
+
+  /** Bytes of one state: the parts of all layers. */
+  get stateBytes(): number {
+    return stateBytes(this.options);
   }
 
   /** Bytes of one block in canonical form: for each layer its keys, then its values. */
@@ -189,15 +256,7 @@ export class KvCache {
    * outside the cache.
    */
   async readBlocks(blocks: readonly number[]): Promise<Uint8Array> {
-    const bytes = new Uint8Array(blocks.length * this.blockBytes);
-    let at = 0;
-    for (const block of blocks)
-      for (const buffer of this.buffers) {
-        const part = await buffer.readBlocks(block);
-        bytes.set(part, at);
-        at += part.length;
-      }
-    return bytes;
+    return readAll(this.kvBuffers, blocks, this.blockBytes);
   }
 
   /**
@@ -210,13 +269,22 @@ export class KvCache {
         'BAD_ARGUMENT',
         `[writeBlocks] ${blocks.length} blocks take ${blocks.length * this.blockBytes} bytes; got ${bytes.length}`,
       );
-    let at = 0;
-    for (const block of blocks)
-      for (const buffer of this.buffers) {
-        const end = at + buffer.byteLength / this.blocks;
-        await buffer.writeBlocks(block, bytes.subarray(at, end));
-        at = end;
-      }
+    await writeAll(this.kvBuffers, blocks, bytes);
+  }
+
+  /** Copies a state out, [stateBytes]: the parts of all layers, in order. Rejects with BAD_ARGUMENT outside the cache. */
+  readState(state: number): Promise<Uint8Array> {
+    return readAll(this.stateBuffers, [state], this.stateBytes);
+  }
+
+  /** Copies a state in, as read by `readState`. Rejects with BAD_ARGUMENT for a wrong length or a state outside the cache. */
+  async writeState(state: number, bytes: Uint8Array): Promise<void> {
+    if (bytes.length !== this.stateBytes)
+      throw new BackendError(
+        'BAD_ARGUMENT',
+        `[writeState] a state takes ${this.stateBytes} bytes; got ${bytes.length}`,
+      );
+    await writeAll(this.stateBuffers, [state], bytes);
   }
 
   /**
@@ -224,7 +292,7 @@ export class KvCache {
    * context.
    */
   describe(entries: readonly BatchEntry[]): BatchArrays {
-    return describeBatch(entries, this.maxBlocks);
+    return describeBatch(entries, this.maxBlocks, this);
   }
 
   dispose(): void {
@@ -236,8 +304,68 @@ export class KvCache {
   }
 
   private get buffers(): readonly KvBuffer[] {
-    return this.kvLayers.flatMap(({ k, v }) => [k, v]);
+    return this.layerBuffers.flatMap((layer) => Object.values(layer));
   }
+
+  private get kvBuffers(): readonly KvBuffer[] {
+    const isKv = (i: number) => layerStateOf(this.options, i).kind === 'kv';
+    return this.layerBuffers.flatMap((layer, i) => (isKv(i) ? Object.values(layer) : []));
+  }
+
+  private get stateBuffers(): readonly KvBuffer[] {
+    const isState = (i: number) => layerStateOf(this.options, i).kind === 'state';
+    return this.layerBuffers.flatMap((layer, i) => (isState(i) ? Object.values(layer) : []));
+  }
+}
+
+async function readAll(
+  buffers: readonly KvBuffer[],
+  blocks: readonly number[],
+  each: number,
+): Promise<Uint8Array> {
+  const bytes = new Uint8Array(blocks.length * each);
+  let at = 0;
+  for (const block of blocks)
+    for (const buffer of buffers) {
+      const part = await buffer.readBlocks(block);
+      bytes.set(part, at);
+      at += part.length;
+    }
+  return bytes;
+}
+
+async function writeAll(
+  buffers: readonly KvBuffer[],
+  blocks: readonly number[],
+  bytes: Uint8Array,
+): Promise<void> {
+  let at = 0;
+  for (const block of blocks)
+    for (const buffer of buffers) {
+      const end = at + buffer.byteLength / buffer.shape[0]!;
+      await buffer.writeBlocks(block, bytes.subarray(at, end));
+      at = end;
+    }
+}
+
+/** Allocates what layer i keeps. */
+function layerBuffers(
+  options: KvCacheOptions,
+  i: number,
+  { blocks, blockSize }: Pick<KvSpec, 'blocks' | 'blockSize'>,
+  allocate: (spec: KvSpec) => KvBuffer,
+): LayerBuffers {
+  const state = layerStateOf(options, i);
+  if (state.kind === 'kv') {
+    const { heads, headDim } = state;
+    const spec: KvSpec = { blocks, blockSize, heads, headDim, dtype: kvElements[options.dtype] };
+    return { k: allocate(spec), v: allocate(spec) };
+  }
+  const parts = Object.entries(state.parts).map(([name, { heads, width }]) => [
+    name,
+    allocate({ blocks: options.states!, blockSize: 1, heads, headDim: width, dtype: 'f32' }),
+  ]);
+  return Object.fromEntries(parts);
 }
 
 function needPositive(values: object): void {
@@ -254,5 +382,11 @@ export function contiguousKvCache(
   backends: KvBackends,
   options: KvCacheOptions & { readonly sequences: number },
 ): KvCache {
-  return KvCache.allocate(backends, options, options.sequences, options.context);
+  const { sequences, ...rest } = options;
+  return KvCache.allocate(
+    backends,
+    { ...rest, states: rest.states ?? sequences },
+    sequences,
+    options.context,
+  );
 }

@@ -1,3 +1,4 @@
+import type { AttentionBatch } from '../kv/batch.js';
 import type { KvBuffer } from '../kv/kv-buffer.js';
 import { badShape, needRank, needShape } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
@@ -9,6 +10,7 @@ import { changed, ints, normal, type SampleOperand, zeros } from '../testing/sam
 import {
   boundsOf,
   needStates,
+  placesOf,
   readState,
   sequencesOf,
   stateDoc,
@@ -209,13 +211,12 @@ export function call(
   heads: { readonly q: Tensor; readonly k: Tensor; readonly v: Tensor },
   gates: { readonly decay: Tensor; readonly beta: Tensor },
   state: KvBuffer,
-  batch: { readonly cuSeqlens: Tensor; readonly states: Tensor },
+  batch: AttentionBatch,
   options: { readonly scale: number; readonly tiled?: boolean },
 ): Tensor {
   const { q, k, v } = heads;
   const { decay, beta } = gates;
-  const { cuSeqlens, states } = batch;
-  const operands = { q, k, v, decay, beta, cuSeqlens, states, state };
+  const operands = { q, k, v, decay, beta, ...placesOf('gatedDelta', batch), state };
   return record(q, gatedDelta, operands, { scale: options.scale, tiled: options.tiled ? 1 : 0 });
 }
 

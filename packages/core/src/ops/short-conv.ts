@@ -1,3 +1,4 @@
+import type { AttentionBatch } from '../kv/batch.js';
 import type { KvBuffer } from '../kv/kv-buffer.js';
 import { needRank, needShape } from '../op/check.js';
 import { defineOp } from '../op/define-op.js';
@@ -10,6 +11,7 @@ import type { Weight } from '../weight.js';
 import {
   boundsOf,
   needStates,
+  placesOf,
   readState,
   sequencesOf,
   stateDoc,
@@ -165,11 +167,10 @@ export function call(
   x: Tensor,
   weight: Weight,
   state: KvBuffer,
-  batch: { readonly cuSeqlens: Tensor; readonly states: Tensor },
+  batch: AttentionBatch,
   options: { readonly bias?: Weight | undefined } = {},
 ): Tensor {
-  const { cuSeqlens, states } = batch;
-  return record(x, shortConv, { x, weight, bias: options.bias, cuSeqlens, states, state });
+  return record(x, shortConv, { x, weight, bias: options.bias, ...placesOf('shortConv', batch), state });
 }
 
 export const fill = 'refuse' satisfies Fill;

@@ -1,6 +1,8 @@
+import type { AttentionBatch } from '../kv/batch.js';
 import { badArgument, needRank, needShape, outOfRange } from '../op/check.js';
 import type { OperandRule, OperandSpec } from '../op/define-op.js';
 import type { Numbers } from '../op/numbers.js';
+import type { Tensor } from '../tensor.js';
 
 /** Operands of ops that keep a state of fixed size per sequence. `state`: the last operand. */
 export const stateOperands = {
@@ -74,10 +76,13 @@ export function writeState({ data }: Numbers, { to }: StateRows, values: Float64
   for (const [i, value] of values.entries()) data[to * values.length + i] = value;
 }
 
-/** @throws BackendError BAD_ARGUMENT */
-export function needPositive(op: string, values: Readonly<Record<string, number>>): void {
-  for (const [name, value] of Object.entries(values))
-    if (!(value > 0)) throw badArgument(op, `${name} must be above 0; got ${value}`);
+/** The tensors of a batch that say where states are. @throws BackendError BAD_ARGUMENT */
+export function placesOf(
+  op: string,
+  { cuSeqlens, states }: Pick<AttentionBatch, 'cuSeqlens' | 'states'>,
+): { readonly cuSeqlens: Tensor; readonly states: Tensor } {
+  if (states) return { cuSeqlens, states };
+  throw badArgument(op, "the batch has no states: those of a cache whose layerStates keep a 'state' have");
 }
 
 /** cuSeqlens of sequences with these rows. */

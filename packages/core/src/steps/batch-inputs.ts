@@ -4,7 +4,7 @@ import type { RepeatedStep } from './repeated-step.js';
 import type { InputOf, StepArrays } from './step-recipe.js';
 
 /** The arrays of a batch that change from run to run. */
-type RunArrays = Pick<BatchArrays, 'positions' | 'slots' | 'kvLengths' | 'blockTable'>;
+type RunArrays = Pick<BatchArrays, 'positions' | 'slots' | 'kvLengths' | 'blockTable' | 'states'>;
 
 /** Tokens of a sequence for one step, from position `start` on. The sequence must have room for them. */
 export interface BatchRows {
@@ -16,7 +16,7 @@ export interface BatchRows {
 /** The arrays of a batch as tensors of the recording step. */
 export function batchInputs(
   input: InputOf<{ readonly [Name in keyof BatchArrays]: Int32Array }>,
-  { kvLengths, blockTable }: BatchArrays,
+  { kvLengths, blockTable, states }: BatchArrays,
 ): AttentionBatch {
   const S = kvLengths.length;
   return {
@@ -26,6 +26,7 @@ export function batchInputs(
     slots: input('slots'),
     blockTable: input('blockTable', [S, S === 0 ? 0 : blockTable.length / S]),
     lastRows: input('lastRows'),
+    ...(states.length > 0 && { states: input('states', [S, 2]) }),
   };
 }
 
@@ -41,7 +42,7 @@ export function writeBatch<Arrays extends StepArrays & RunArrays>(
   step: RepeatedStep<Arrays>,
   batch: readonly BatchRows[],
 ): void {
-  const { positions, slots, kvLengths, blockTable } = step.arrays;
+  const { positions, slots, kvLengths, blockTable, states } = step.arrays;
   const tableWidth = blockTable.length / batch.length;
   let t = 0;
   for (let s = 0; s < batch.length; s++) {
@@ -52,7 +53,9 @@ export function writeBatch<Arrays extends StepArrays & RunArrays>(
       slots[t] = sequence.slot(position);
     }
     kvLengths[s] = end;
+    if (states.length > 0) states.set(sequence.states ?? [-1, -1], 2 * s);
     step.change('blockTable', sequence.blockTable, s * tableWidth);
   }
   step.write('positions', 'slots', 'kvLengths');
+  if (states.length > 0) step.write('states');
 }

@@ -1,4 +1,4 @@
-import type { GeluForm, MoeRouting, RopeOptions } from '@quern/core';
+import type { GeluForm, LayerState, MoeRouting, RopeOptions } from '@quern/core';
 import type { Settings } from './settings.js';
 
 /** The sizes and constants of a decoder-only transformer: a forward pass needs these and the weights. */
@@ -52,6 +52,8 @@ export interface DecoderConfig {
   readonly windows: readonly number[];
   /** The output projection is the embedding. */
   readonly tied: boolean;
+  /** Per layer: what it keeps between steps, if not keys and values of `kvHeads` heads of `headDim` values. */
+  readonly layerStates?: readonly (LayerState | undefined)[];
   /** For models with a mixture of experts. */
   readonly mixture?: MixtureConfig;
 }

@@ -182,6 +182,8 @@ function transposedOf(tensor: FileTensor): FileTensor {
 
 function checkTensor(tensor: FileTensor, shape: readonly number[], file: WeightFile): FileTensor {
   const at = `${tensor.bytes.path}: tensor '${tensor.name}'`;
+  if (file.naming === 'huggingFace' && isPadded(tensor.shape, shape))
+    return checkTensor({ ...tensor, shape }, shape, file);
   if (tensor.shape.length !== shape.length || tensor.shape.some((size, i) => size !== shape[i]))
     throw new ModelError(
       'BAD_WEIGHT_SHAPE',
@@ -199,6 +201,10 @@ function checkTensor(tensor: FileTensor, shape: readonly number[], file: WeightF
     );
   return tensor;
 }
+
+/** Whether a shape is the wanted one with more sizes of 1: weights of depthwise convolutions [D, 1, L]. */
+const isPadded = (stored: readonly number[], shape: readonly number[]): boolean =>
+  stored.length > shape.length && stored.filter((size) => size !== 1).join() === shape.join();
 
 /** Integer tensors of files have other purposes; as parameters they would lack a scale. */
 const integers: ReadonlySet<string> = new Set(['i8', 'i16', 'i32', 'i64']);

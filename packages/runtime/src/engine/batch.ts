@@ -7,6 +7,8 @@ export interface SequenceRows {
   readonly tokens: readonly number[];
   /** Blocks of the sequence, with room for the tokens. */
   readonly blocks: readonly number[];
+  /** Of caches with states: the state before the tokens, and the place of the one after them; −1: none. */
+  readonly states?: readonly [read: number, write: number] | undefined;
   /** How many of the last tokens have an output: 0 where the prompt goes on, more than 1 where drafts are checked. */
   readonly outputs: number;
   /** Adapters of the sequence; absent: none. */

@@ -42,6 +42,11 @@ export class BlockManager {
     return this.cache.blocks;
   }
 
+  /** Whether sequences have states of fixed size: they can go back only to those that they keep. */
+  get hasStates(): boolean {
+    return this.cache.hasStates;
+  }
+
   /** Most tokens of a sequence. */
   get capacity(): number {
     return this.cache.maxBlocks * this.cache.blockSize;
@@ -97,19 +102,23 @@ export class BlockManager {
     return 'started';
   }
 
-  /** Makes room for `count` more tokens in the sequence; false where blocks are short. */
-  grow(sequence: Sequence, count: number): boolean {
+  /**
+   * Makes room for `count` more tokens in the sequence; false where blocks or states are short.
+   * @param keepState as in `KvSequence.append`
+   */
+  grow(sequence: Sequence, count: number, keepState = false): boolean {
     const blocks = sequence.kv.blocksFor(count);
     if (blocks > this.cache.freeBlocks + this.prefixes.evictableBlocks) return false; // evicts nothing in vain
     this.prefixes.evict(blocks - this.cache.freeBlocks);
     if (blocks > this.cache.freeBlocks) return false;
-    sequence.kv.append(count);
+    if (sequence.kv.statesNeeded > this.cache.freeStates && !this.prefixes.evictState()) return false;
+    sequence.kv.append(count, keepState);
     return true;
   }
 
   /** As `grow`; sequences after `sequence` that are in no step give up their blocks for it. */
-  growBefore(sequence: Sequence, count: number): boolean {
-    while (!this.grow(sequence, count))
+  growBefore(sequence: Sequence, count: number, keepState = false): boolean {
+    while (!this.grow(sequence, count, keepState))
       if (!this.preemptAfter((holder) => holder.yieldsTo(sequence))) return false;
     return true;
   }
@@ -151,6 +160,8 @@ export class BlockManager {
 
   private hasRoomFor(sequence: Sequence): boolean {
     const { blockSize, blocks } = this.cache;
+    if (this.cache.hasStates && this.cache.freeStates === 0 && !this.prefixes.hasEvictableStates)
+      return false;
     const wanted = Math.ceil((sequence.tokens.length + 1) / blockSize) + this.growingBefore(sequence);
     return Math.min(wanted, blocks) <= this.cache.freeBlocks + this.prefixes.evictableBlocks;
   }

@@ -286,6 +286,7 @@ const lastRows = ({ kv, adapters }: Sequence, start: number, tokens: readonly nu
   start,
   tokens,
   blocks: kv.blockTable,
+  states: kv.states,
   outputs: tokens.length,
   adapters,
 });

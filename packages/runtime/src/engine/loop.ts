@@ -284,11 +284,12 @@ export class Loop {
     this.chained = requests;
     try {
       const take = (outputs: readonly RowOutput[]): number => {
+        const steps = Math.max(...outputs.map(({ best }) => best.length));
         for (const [i, { best }] of outputs.entries()) {
           const request = requests[i]!;
-          if (!request.ended) this.chosenTokens += request.settleChain(best, batch[i]!.start);
+          if (!request.ended) this.chosenTokens += request.settleChain(best, batch[i]!.start, steps);
         }
-        return Math.max(...outputs.map(({ best }) => best.length));
+        return steps;
       };
       return await this.options.runner.run(batch, take, { mode, signal, chain });
     } finally {
@@ -314,7 +315,8 @@ export class Loop {
     const { batch, sequences } = schedule;
     const canChain = canFeed(mode) && this.options.runner.canChain;
     const isWhole = sizeOf(batch.length) === batch.length; // chains have no idle rows
-    if (!canChain || !isOneRowEach(batch) || !isWhole || this.isDeviceWanted(schedule)) return 1;
+    if (!canChain || !isOneRowEach(batch) || !keepsPlaces(batch) || !isWhole || this.isDeviceWanted(schedule))
+      return 1;
     let count = Math.min(longestChain, Math.floor(wakeUpMilliseconds / this.stepTime(schedule)));
     for (const { wanted } of requests) count = Math.min(count, wanted.most);
     return this.growAll(sequences, count - 1) ? Math.max(1, count) : 1;
@@ -335,7 +337,7 @@ export class Loop {
     if (more <= 0) return true;
     for (const [i, sequence] of sequences.entries()) {
       if (this.options.blockManager.grow(sequence, more)) continue;
-      for (const { kv } of sequences.slice(0, i)) kv.truncate(kv.length - more);
+      for (const { kv } of sequences.slice(0, i)) kv.endAt(kv.length - more);
       return false;
     }
     return true;
@@ -353,6 +355,10 @@ const decodes = (batch: Batch): boolean => batch.every(({ tokens, outputs }) => 
 
 const isOneRowEach = (batch: Batch): boolean =>
   batch.every(({ tokens, outputs }) => tokens.length === 1 && outputs === 1);
+
+/** Whether each step of a chain can read the states that the step before it wrote: they stay where they are. */
+const keepsPlaces = (batch: Batch): boolean =>
+  batch.every(({ states }) => !states || states[0] === states[1]);
 
 const nothing: Schedule = { batch: [], sequences: [], depth: 0, started: [], later: [], isFull: false };
 

@@ -8,6 +8,8 @@ export interface PrefixBlock {
   readonly block: number;
   /** Sequences that hold it. */
   users: number;
+  /** Of caches with states: the one after its tokens, if the cache keeps it. */
+  state?: number | undefined;
   /** Where blocks are offloaded. */
   readonly offloaded?: OffloadedBlock;
 }

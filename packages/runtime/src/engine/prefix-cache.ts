@@ -13,6 +13,8 @@ export class PrefixCache {
   /** Key of the next block of each sequence that computes a prompt. */
   protected readonly computing = new Map<string, PrefixHolder>();
   private readonly nextKeys = new Map<PrefixHolder, string>();
+  /** Those with a state, least recently used first. */
+  private readonly stateful = new Set<PrefixBlock>();
   private lastId = 0;
 
   constructor(protected readonly cache: KvCache) {}
@@ -42,7 +44,12 @@ export class PrefixCache {
     const next = this.keyAfter(found.at(-1), holder, found.length);
     if (next !== undefined && this.computing.has(next)) return false;
     for (const block of found) this.take(block);
-    holder.kv = this.cache.sequence(found.map(({ block }) => block));
+    const last = found.at(-1);
+    if (last?.state !== undefined) this.refresh(last);
+    holder.kv = this.cache.sequence(
+      found.map(({ block }) => block),
+      last?.state,
+    );
     holder.known.push(...found);
     this.expect(holder, next);
     return true;
@@ -54,6 +61,7 @@ export class PrefixCache {
     if (!reuse) return;
     const whole = Math.floor(Math.min(tokens.length, computed) / this.cache.blockSize);
     while (known.length < whole) known.push(this.add(holder, known.length));
+    this.learnStates(holder);
     this.expect(holder, this.keyAfter(known.at(-1), holder, known.length));
   }
 
@@ -82,12 +90,67 @@ export class PrefixCache {
       blocks--;
       this.idle.delete(block);
       this.blocks.delete(block.key);
+      this.dropState(block);
       this.cache.drop(block.block);
     }
   }
 
-  /** The known blocks at the start of the tokens, without the block of the last token. */
+  /** Whether `evictState` can free one. */
+  get hasEvictableStates(): boolean {
+    for (const { state } of this.stateful) if (!this.cache.isStateShared(state!)) return true;
+    return false;
+  }
+
+  /** Frees the state of a prefix, the least recently used one; false where there is none. */
+  evictState(): boolean {
+    for (const block of this.stateful) {
+      if (this.cache.isStateShared(block.state!)) continue;
+      this.dropState(block);
+      return true;
+    }
+    return false;
+  }
+
+  /** Keeps the states that a holder has at the ends of its known blocks. */
+  private learnStates({ known, computed, kv }: PrefixHolder): void {
+    for (const at of kv.statePositions) {
+      const block =
+        at <= computed && at % this.cache.blockSize === 0 ? known[at / this.cache.blockSize - 1] : undefined;
+      if (!block) continue;
+      if (block.state === undefined) this.keepState(block, kv.stateAt(at)!);
+      kv.leaveState(at);
+      this.refresh(block);
+    }
+  }
+
+  private keepState(block: PrefixBlock, state: number): void {
+    this.cache.holdState(state);
+    block.state = state;
+  }
+
+  private refresh(block: PrefixBlock): void {
+    this.stateful.delete(block);
+    this.stateful.add(block);
+  }
+
+  private dropState(block: PrefixBlock): void {
+    if (block.state === undefined) return;
+    this.stateful.delete(block);
+    this.cache.dropState(block.state);
+    block.state = undefined;
+  }
+
+  /**
+   * The known blocks at the start of the tokens, without the block of the last token; in a cache with states, up to the last
+   * one with a state.
+   */
   protected find(holder: PrefixHolder): PrefixBlock[] {
+    const found = this.findBlocks(holder);
+    while (this.cache.hasStates && found.length > 0 && found.at(-1)!.state === undefined) found.pop();
+    return found;
+  }
+
+  private findBlocks(holder: PrefixHolder): PrefixBlock[] {
     const found: PrefixBlock[] = [];
     for (;;) {
       const key = this.keyAfter(found.at(-1), holder, found.length);

@@ -144,15 +144,17 @@ export class Request {
   /**
    * Takes the tokens of a chain that began at position `start`. `noToken` at the first place is an error; at a later
    * place it is dropped, and the next step reports it. Returns the number of tokens.
+   * @param steps of the chain, for all its rows
    */
-  settleChain(found: Int32Array, start: number): number {
+  settleChain(found: Int32Array, start: number, steps: number): number {
     const { sequence, chained: tokens } = this;
     return this.orFail(() => {
       const count = found.length > 1 && found.at(-1) === noToken ? found.length - 1 : found.length;
       for (const token of found.subarray(tokens.length, count)) this.addChained(token);
       for (let i = 0; i < count - 1; i++) sequence.tokens.push(tokens[i]!.token);
-      sequence.kv.truncate(start + count);
-      sequence.computed = start + count;
+      if (count === steps) sequence.kv.endAt(start + count);
+      else sequence.kv.truncate(start + count); // the chain went on for others
+      sequence.computed = sequence.kv.length;
       if (this.isOver) this.fail(aborted());
       else this.end(tokens);
       return count;

@@ -269,7 +269,16 @@ class NextStep implements Schedule {
   private promptCount(sequence: Sequence, left: number): number {
     const { alone, sequences } = this.limits;
     const count = Math.min(left, sequence.missing);
-    return alone ? sequence.asBefore(count, sequences) : count;
+    const whole = this.blockManager.hasStates && sequence.reuse ? this.upToBorder(sequence, count) : count;
+    return alone ? sequence.asBefore(whole, sequences) : whole;
+  }
+
+  /** So many of the next `count` tokens that they end with a block, if that is possible: a later prompt can start with the state there. */
+  private upToBorder({ kv, tokens }: Sequence, count: number): number {
+    const { blockSize } = this.blockManager;
+    const end = Math.min(kv.length + count, tokens.length - 1);
+    const border = end - (end % blockSize);
+    return border > kv.length ? border - kv.length : count;
   }
 
   /** Most tokens of prompts in the step, so that those who decode get their tokens in time. */
@@ -322,7 +331,7 @@ class NextStep implements Schedule {
   private add(sequence: Sequence, count: number): boolean {
     const { kv, tokens, adapters } = sequence;
     const start = kv.length;
-    if (!this.blockManager.growBefore(sequence, count)) {
+    if (!this.blockManager.growBefore(sequence, count, this.keepsState(sequence))) {
       if (sequence.steps === 0) this.blockManager.preempt(sequence); // a step under way writes to its blocks
       return false;
     }
@@ -333,11 +342,17 @@ class NextStep implements Schedule {
       start,
       tokens: tokens.slice(start, end),
       blocks: kv.blockTable,
+      states: kv.states,
       outputs: end === tokens.length ? sequence.outputs : 0,
       adapters,
     });
     this.rows += count;
     return true;
+  }
+
+  /** Whether the state before its next tokens is kept: refused drafts go back to it, later prompts start with it. */
+  private keepsState({ kv, outputs, reuse, decodes }: Sequence): boolean {
+    return outputs > 1 || (reuse && !decodes && kv.length % this.blockManager.blockSize === 0);
   }
 }
 

@@ -1,5 +1,6 @@
 import { type Backend, type BackendPlan, KvCache, type KvCacheOptions } from '@quern/core';
 import type { DecoderConfig, PartPlace } from '@quern/models';
+import { statesFor } from '../planner/memory.js';
 import type { ResolvedLoadOptions } from './load-options.js';
 
 /** Default tokens per block. */
@@ -15,9 +16,12 @@ export function openCache(
   { context, room }: Pick<BackendPlan, 'context' | 'room'>,
   loading: ResolvedLoadOptions,
 ): KvCache {
-  const { cacheDtype, blockSize } = loading;
-  const { layers, kvHeads, headDim } = config;
-  const options: KvCacheOptions = { layers, kvHeads, headDim, dtype: cacheDtype, context };
+  const { cacheDtype, blockSize, sequences } = loading;
+  const { layers, kvHeads, headDim, layerStates } = config;
+  const options: KvCacheOptions = {
+    ...{ layers, kvHeads, headDim, layerStates, dtype: cacheDtype, context },
+    ...(layerStates && { states: statesFor(sequences) }),
+  };
   const backends = places.flatMap(({ backend, from, to }) => new Array<Backend>(to - from).fill(backend));
   const size = chooseBlockSize(places, blockSize === undefined ? undefined : Math.min(blockSize, context));
   return KvCache.allocate(backends, options, Math.ceil(room / size), size);

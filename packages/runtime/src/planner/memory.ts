@@ -18,6 +18,9 @@ export function activationBytes(
   return 4 * rows * perRow + logits + (decoding === 0 ? 0 : samplingBytes({ config }));
 }
 
+/** States of fixed size in the cache of a model that keeps such: two of each sequence, or fewer of many, and those of prefixes. */
+export const statesFor = (sequences: number): number => sequences + Math.min(sequences, 14) + 2;
+
 /** Bytes of the sampler, in host memory: three copies of one row's logits. */
 export const samplingBytes = ({ config }: Pick<PlannedModel, 'config'>): number => 3 * 4 * config.vocabulary;
 

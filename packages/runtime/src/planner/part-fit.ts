@@ -1,7 +1,7 @@
-import { kvCacheBytes } from '@quern/core';
+import { kvCacheBytes, stateBytes } from '@quern/core';
 import { rangeCost } from '@quern/models';
 import type { PlacedLayers } from './estimate.js';
-import { activationBytes, samplingBytes } from './memory.js';
+import { activationBytes, samplingBytes, statesFor } from './memory.js';
 import type { PlanRequest } from './plan-request.js';
 import type { PlannedModel, PlannerDevice } from './planner-device.js';
 
@@ -14,6 +14,8 @@ export const usableMemory = ({ freeMemory }: PlannerDevice): number => freeMemor
 export interface PartFit extends PlacedLayers {
   readonly weights: number;
   readonly activations: number;
+  /** Bytes of states of fixed size. */
+  readonly states: number;
   /** Cache bytes of one token of one sequence. */
   readonly bytesPerToken: number;
   /** Most tokens in the cache, of all sequences together; negative where even the weights do not fit. */
@@ -38,14 +40,17 @@ function largestStep(
 export function fitPart(model: PlannedModel, placed: PlacedLayers, request: PlanRequest): PartFit {
   const { device, from, to } = placed;
   const { kvHeads, headDim } = model.config;
+  const layerStates = model.config.layerStates?.slice(from, to);
+  const kept = { layers: to - from, kvHeads, headDim, layerStates };
   const { cacheDtype: dtype } = request;
   const weights = rangeCost(device.costs, placed).bytes;
   const activations = largestStep(model, placed, request);
-  const bytesPerToken = kvCacheBytes({ layers: to - from, kvHeads, headDim, dtype }, 1);
-  const largestRoom = Math.floor((usableMemory(device) - weights - activations) / bytesPerToken);
-  return { device, from, to, weights, activations, bytesPerToken, largestRoom };
+  const bytesPerToken = kvCacheBytes({ ...kept, dtype }, 1);
+  const states = statesFor(request.sequences) * stateBytes(kept);
+  const largestRoom = Math.floor((usableMemory(device) - weights - activations - states) / bytesPerToken);
+  return { device, from, to, weights, activations, states, bytesPerToken, largestRoom };
 }
 
 /** Bytes of a part with `room` tokens in the cache. */
-export const bytesOf = ({ weights, activations, bytesPerToken }: PartFit, room: number): number =>
-  weights + activations + room * bytesPerToken;
+export const bytesOf = ({ weights, activations, states, bytesPerToken }: PartFit, room: number): number =>
+  weights + activations + states + room * bytesPerToken;

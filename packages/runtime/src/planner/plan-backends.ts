@@ -92,7 +92,12 @@ type CachePlan = Pick<BackendPlan, 'context' | 'room'>;
 
 function plannedRange(part: PartFit, room: number): PlannedRange {
   const { device, from, to, weights, activations, bytesPerToken } = part;
-  const memory = { weights, activations, cache: room * bytesPerToken, available: device.freeMemory };
+  const memory = {
+    weights,
+    activations,
+    cache: part.states + room * bytesPerToken,
+    available: device.freeMemory,
+  };
   const { precision } = device.profile;
   return {
     backend: device.backend,

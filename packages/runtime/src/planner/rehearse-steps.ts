@@ -66,10 +66,10 @@ async function recordSteps(
   { prefillChunk, sequences }: StepSizes,
 ): Promise<StepBytes> {
   const model = await loadLanguageModel(file, rehearsal);
-  const { layers, kvHeads, headDim } = file.config;
+  const { layers, kvHeads, headDim, layerStates } = file.config;
   const rows = Math.min(sequences, batchRows(prefillChunk));
   const cache = contiguousKvCache(rehearsal, {
-    ...{ layers, kvHeads, headDim, dtype: 'f16', context: prefillChunk, sequences: rows },
+    ...{ layers, kvHeads, headDim, layerStates, dtype: 'f16', context: prefillChunk, sequences: rows },
   });
   return { prefill: stepBytes(model, cache, 1, prefillChunk), decode: stepBytes(model, cache, rows, 1) };
 }

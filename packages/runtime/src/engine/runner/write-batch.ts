@@ -9,13 +9,15 @@ import type { ForwardArrays, RunnerOptions } from './forward-parts.js';
 class Places implements KvPlaces {
   readonly length: number;
   readonly blockTable: readonly number[];
+  readonly states: readonly [read: number, write: number] | undefined;
 
   constructor(
-    { start, tokens, blocks }: SequenceRows,
+    { start, tokens, blocks, states }: SequenceRows,
     private readonly blockSize: number,
   ) {
     this.length = start + tokens.length;
     this.blockTable = blocks;
+    this.states = states;
   }
 
   /** −1, no slot, for a sequence without blocks. */
@@ -26,6 +28,8 @@ class Places implements KvPlaces {
 }
 
 export const kvPlaces = (rows: SequenceRows, blockSize: number): KvPlaces => new Places(rows, blockSize);
+
+const noStates = [-1, -1] as const;
 
 /** A sequence of one token that is not in the cache: its row reads the first slot and writes none. */
 const idle: SequenceRows = { start: 0, tokens: [0], blocks: [], outputs: 1 };
@@ -72,6 +76,7 @@ export function mixedArrays(
     slots: new Int32Array(T).fill(-1),
     blockTable: new Int32Array(S * cache.maxBlocks),
     lastRows: new Int32Array(R),
+    states: new Int32Array(cache.hasStates ? 2 * S : 0).fill(-1),
   };
 }
 
@@ -99,6 +104,10 @@ export function writeMixed(step: RepeatedStep<ForwardArrays>, batch: Batch, bloc
     arrays.slots[row] = -1;
   }
   arrays.lastRows.fill(T - 1, r);
+  if (arrays.states.length > 0) {
+    arrays.states.fill(-1, 2 * batch.length);
+    step.write('states');
+  }
   step.write('ids', 'positions', 'cuSeqlens', 'kvLengths', 'slots', 'lastRows');
   if (arrays.settings.length > 0) writeSampling(step, batch, 1);
   if (arrays.places.length > 0) writeRowAdapters(step, batch);
@@ -121,6 +130,7 @@ function writeSequence(
   const end = t + tokens.length;
   arrays.cuSeqlens[s + 1] = end;
   arrays.kvLengths[s] = places.length;
+  if (arrays.states.length > 0) arrays.states.set(places.states ?? noStates, 2 * s);
   step.change('blockTable', places.blockTable, s * (arrays.blockTable.length / arrays.kvLengths.length));
   return end;
 }
