@@ -1,0 +1,183 @@
+// The engine with a model that keeps states of fixed size (LFM2): whatever the cache did before, the next tokens are those of
+// a sequence computed alone, token by token.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { createBackend } from '@quern/backend-reference';
+import { type Backend, KvCache } from '@quern/core';
+import { type LanguageModel, loadLanguageModel, openModelFile } from '@quern/models';
+import { Engine } from '../../src/engine/engine.js';
+import type { Sequence } from '../../src/engine/sequence.js';
+import { sharedData } from '../shared-data.js';
+import { greedy, idsOf } from './requests.js';
+
+const path = join(sharedData, 'llamacpp-arch', 'lfm2', 'model.gguf');
+const blockSize = 4;
+const noStops = new Int32Array(0);
+const prompt = Array.from({ length: 26 }, (_, i) => 3 + ((i * 37) % 250));
+
+let backend: Backend;
+let model: LanguageModel;
+
+beforeAll(async () => {
+  backend = await createBackend();
+  if (existsSync(path)) model = await loadLanguageModel(await openModelFile(path), backend);
+});
+
+afterAll(() => {
+  model?.dispose();
+  backend.dispose();
+});
+
+interface Sizes {
+  readonly states?: number;
+  readonly blocks?: number;
+  readonly prefillChunk?: number;
+}
+
+function engineOf({ states = 12, blocks = 64, prefillChunk = 64 }: Sizes = {}) {
+  const { layers, kvHeads, headDim, layerStates } = model.config;
+  const options = { layers, kvHeads, headDim, layerStates, dtype: 'f32', context: 128, states } as const;
+  const cache = KvCache.allocate(backend, options, blocks, blockSize);
+  return {
+    cache,
+    engine: new Engine({ model, cache, capture: true, prefillChunk }),
+    [Symbol.dispose]: () => cache.dispose(),
+  };
+}
+
+async function decode(engine: Engine, sequence: Sequence, ids: readonly number[], most: number, drafts = 0) {
+  const options = { most, stops: noStops, signal: undefined, sampling: greedy, drafts };
+  return idsOf(await engine.decode({ sequence, ids, ...options }));
+}
+
+/** The prompt's next token, and `count - 1` after it; `most` tokens per call. */
+async function generate(
+  engine: Engine,
+  sequence: Sequence,
+  ids: readonly number[],
+  count: number,
+  most = 16,
+) {
+  const tokens = [(await engine.prefill(sequence, ids, greedy, {})).token];
+  while (tokens.length < count)
+    tokens.push(...(await decode(engine, sequence, [tokens.at(-1)!], Math.min(most, count - tokens.length))));
+  return tokens;
+}
+
+/** The same, alone, computed token by token. */
+async function alone(ids: readonly number[], count: number): Promise<number[]> {
+  using it = engineOf({ prefillChunk: 1 });
+  return await generate(it.engine, it.engine.sequence({ reuse: false }), ids, count, 1);
+}
+
+(existsSync(path) ? describe : describe.skip)('states', () => {
+  test.each([1, 5, 7, 16, 64])('prompts in chunks of %d, and chains', async (prefillChunk) => {
+    using it = engineOf({ prefillChunk });
+    expect(await generate(it.engine, it.engine.sequence(), prompt, 24)).toEqual(await alone(prompt, 24));
+  });
+
+  test('a prompt starts with the state of an earlier one', async () => {
+    using it = engineOf();
+    const { engine, cache } = it;
+    const longer = [...prompt, 9, 8, 7, 6, 5, 4, 3];
+    for (const [ids, cached] of [
+      [prompt, 0],
+      [prompt, 24],
+      [longer, 24],
+      [longer, 32],
+      [[...prompt.slice(0, 20), 1, 2, 3], 0], // no state there
+    ] as const) {
+      const sequence = engine.sequence();
+      expect(await generate(engine, sequence, ids, 8)).toEqual(await alone(ids, 8));
+      expect(sequence.cachedTokens).toBe(cached);
+      engine.release(sequence);
+    }
+    expect(cache.freeStates).toBe(12 - 4); // of 20, 24, 32 and 40 tokens
+  });
+
+  test('prefixes give up their states where they are short', async () => {
+    using it = engineOf({ states: 3 });
+    const { engine, cache } = it;
+    for (let i = 0; i < 6; i++) {
+      const sequence = engine.sequence();
+      const ids = [...prompt.slice(i), ...prompt];
+      expect(await generate(engine, sequence, ids, 4)).toEqual(await alone(ids, 4));
+      engine.release(sequence);
+    }
+    expect(cache.freeStates).toBeGreaterThanOrEqual(0);
+  });
+
+  test('several at once, with few states and few blocks', async () => {
+    using it = engineOf({ states: 3, blocks: 26, prefillChunk: 8 });
+    const { engine, cache } = it;
+    const prompts = [0, 3, 6, 9, 12].map((i) => prompt.slice(i));
+    const found = await Promise.all(
+      prompts.map(async (ids) => {
+        const sequence = engine.sequence();
+        const tokens = await generate(engine, sequence, ids, 12, 3);
+        engine.release(sequence);
+        return tokens;
+      }),
+    );
+    for (const [i, ids] of prompts.entries()) expect(found[i]).toEqual(await alone(ids, 12));
+    expect(engine.freeBlocks).toBe(26);
+    expect(cache.freeStates).toBeGreaterThanOrEqual(0);
+  });
+
+  test('equal prompts at once: the later ones start with the state of the first', async () => {
+    using it = engineOf();
+    const { engine } = it;
+    const want = await alone(prompt, 8);
+    const sequences = [0, 1, 2].map(() => engine.sequence());
+    const found = await Promise.all(sequences.map((sequence) => generate(engine, sequence, prompt, 8)));
+    for (const tokens of found) expect(tokens).toEqual(want);
+    expect(sequences.map(({ cachedTokens }) => cachedTokens)).toEqual([0, 24, 24]);
+  });
+
+  test('drafts, right and refused', async () => {
+    using it = engineOf();
+    const { engine } = it;
+    const want = await alone(prompt, 20);
+    const sequence = engine.sequence();
+    const tokens = [(await engine.prefill(sequence, prompt, greedy, {})).token];
+    const wrong = (token: number) => (token + 1) % 200;
+    const drafts = [
+      [want[1]!, want[2]!, want[3]!],
+      [want[5]!, wrong(want[6]!), 7],
+      [wrong(want[7]!), 3],
+      [want[8]!],
+    ];
+    for (const draft of drafts)
+      tokens.push(...(await decode(engine, sequence, [tokens.at(-1)!, ...draft], 1, draft.length)));
+    expect(tokens.length).toBeGreaterThan(8);
+    while (tokens.length < 20) tokens.push(...(await decode(engine, sequence, [tokens.at(-1)!], 1)));
+    expect(tokens).toEqual(want);
+  });
+
+  test('a sequence that is preempted', async () => {
+    using it = engineOf({ blocks: 14 });
+    const { engine } = it;
+    const [first, second] = [engine.sequence({ priority: 1 }), engine.sequence()];
+    const ended = async (sequence: Sequence, ids: readonly number[]) => {
+      const tokens = await generate(engine, sequence, ids, 20, 2);
+      engine.release(sequence);
+      return tokens;
+    };
+    const wait = new Promise<void>((resolve) => setTimeout(resolve, 20));
+    const both = [ended(second, prompt), wait.then(() => ended(first, prompt.slice(2)))];
+    const [late, early] = await Promise.all(both);
+    expect(late).toEqual(await alone(prompt, 20));
+    expect(early).toEqual(await alone(prompt.slice(2), 20));
+    expect(engine.stats.preemptions).toBeGreaterThan(0);
+  });
+
+  test('a sequence that is cut goes on as if it had never been longer', async () => {
+    using it = engineOf();
+    const { engine } = it;
+    const sequence = engine.sequence();
+    await generate(engine, sequence, prompt, 10);
+    sequence.truncate(prompt.length);
+    const next = await generate(engine, sequence, [11, 12, 13], 6);
+    expect(next).toEqual(await alone([...prompt, 11, 12, 13], 6));
+  });
+});
