@@ -208,6 +208,7 @@ test('a batch is described row by row', () => {
     slots: Int32Array.of(8, 9, 4, 5, 6),
     blockTable: Int32Array.of(0, 2, 1, 0),
     lastRows: Int32Array.of(1, 4),
+    states: new Int32Array(0),
   });
   expect(() => cache.describe([{ sequence: b, rows: 4 }])).toThrow(
     expect.objectContaining({ code: 'BAD_ARGUMENT' }),
