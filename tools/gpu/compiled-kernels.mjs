@@ -13,7 +13,7 @@ export const page = join(root, 'docs/cuda.md');
 
 /** Kernels that decide the speed of a model: they may not spill, nor keep arrays in a stack frame. A new kernel needs its stem here. */
 export const hot =
-  /^(linear_|gate_up_few_|product_|bf16_rows|attention_|uncached_attention|expert_linear_|expert_gate_up_|add_rms_norm|norm_fragments|rms_norm|swiglu|qk_norm_rope|argmax|sample)/;
+  /^(linear_|gate_up_few_|product_|bf16_rows|attention_|uncached_attention|expert_linear_|expert_gate_up_|add_rms_norm|norm_fragments|gated_delta|short_conv_|rms_norm|swiglu|qk_norm_rope|argmax|sample)/;
 
 export function nvccVersion() {
   const { stdout, error } = spawnSync('nvcc', ['--version']);
