@@ -54,6 +54,7 @@ export { type GeluForm, geluForms } from './ops/gelu.js';
 export { type CoreOpName, coreOps } from './ops/index.js';
 export type { LinearOptions } from './ops/linear.js';
 export { type Pooling, poolings } from './ops/pool.js';
+export { type RouteOptions, routeOperands } from './ops/route.js';
 export * from './options/index.js';
 export * from './plan/encode.js';
 export type { Filled } from './plan/fill.js';

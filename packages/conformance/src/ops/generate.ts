@@ -5,6 +5,7 @@ import {
   type FusedOpName,
   lowRankOperands,
   moeOperands,
+  routeOperands,
   type SampleOperand,
   showShape,
 } from '@quern/core';
@@ -177,6 +178,29 @@ const topK: Generator = (dice) => {
   return { operands: { x: withTies(dice, [rows(dice), V]) }, attributes: { k: dice.int(1, V) } };
 };
 
+/** A bias in eighths: every dense format holds them. */
+const route: Generator = (dice) => {
+  const groups = dice.pick([1, 1, 2, 4, 8]);
+  const groupsChosen = dice.int(1, groups);
+  const each = dice.pick([1, 2, 3, 8, 17, 40]);
+  const E = groups * each;
+  const routing = {
+    ...{
+      score: dice.turn([0, 1, 2]),
+      chosen: dice.int(1, Math.min(8, groupsChosen * each)),
+      groups,
+      groupsChosen,
+    },
+    ...{ renormalise: dice.int(0, 1), scale: dice.pick([1, 0.5, 2.5]) },
+  };
+  const eighths = Array.from(dice.normal([E]).values, (value) => Math.round(8 * value) / 8);
+  const bias = dice.chance(0.7) ? dense(dice, floats(eighths)) : undefined;
+  return {
+    operands: routeOperands(dice.int(1, 10_000), [rows(dice), E], routing, bias),
+    attributes: routing,
+  };
+};
+
 const qkNormRopeAppend: Generator = (dice) => {
   const [T, H, Hk, half] = [dice.int(0, 9), 4, dice.pick([1, 2, 4]), dice.pick([4, 8, 32])];
   const d = 2 * half;
@@ -225,6 +249,7 @@ const generators: Readonly<Record<CoreOpName | FusedOpName, Generator>> = {
   softmax: activation(() => ({})),
   argmax: (dice) => ({ operands: { x: withTies(dice, [rows(dice), width(dice)]) }, attributes: {} }),
   topK,
+  route,
   maskLogits,
   penalise,
   logProbs,

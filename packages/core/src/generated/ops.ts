@@ -31,6 +31,7 @@ import { type Pooling, call as pool } from '../ops/pool.js';
 import { call as rmsNorm } from '../ops/rms-norm.js';
 import { call as rope } from '../ops/rope.js';
 import { fill as ropeTableFill } from '../ops/rope-table.js';
+import { type RouteOptions, call as route, fill as routeFill } from '../ops/route.js';
 import { call as sample, fill as sampleFill } from '../ops/sample.js';
 import { call as scale } from '../ops/scale.js';
 import { call as shortConv, fill as shortConvFill } from '../ops/short-conv.js';
@@ -149,6 +150,8 @@ export interface Ops {
     batch: AttentionBatch,
     options: { readonly scale: number; readonly tiled?: boolean },
   ): Tensor;
+  /** Experts `ids` [T, k] (i32) of each row of logits [T, E], and the weights [T, k] of their outputs. */
+  route(logits: Tensor, options: RouteOptions): { readonly ids: Tensor; readonly weights: Tensor };
   /** The same elements in another shape. Costs nothing. */
   view(x: Tensor, shape: readonly number[]): Tensor;
   /** Rows [from, to) of the first dimension. Costs nothing. */
@@ -191,6 +194,7 @@ export const recordOps: Ops = {
   clamp,
   shortConv,
   gatedDelta,
+  route,
   view,
   slice,
 };
@@ -207,6 +211,7 @@ export const fills = {
   clamp: clampFill,
   shortConv: shortConvFill,
   gatedDelta: gatedDeltaFill,
+  route: routeFill,
 } as const;
 
 export type OptionalOpName = keyof typeof fills;

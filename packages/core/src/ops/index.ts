@@ -24,6 +24,7 @@ import { pool } from './pool.js';
 import { rmsNorm } from './rms-norm.js';
 import { rope } from './rope.js';
 import { ropeTable } from './rope-table.js';
+import { route } from './route.js';
 import { sample } from './sample.js';
 import { scale } from './scale.js';
 import { shortConv } from './short-conv.js';
@@ -72,6 +73,7 @@ export const coreOps = {
   clamp,
   shortConv,
   gatedDelta,
+  route,
 } as const satisfies Record<string, AnyOp>;
 
 export type CoreOpName = keyof typeof coreOps;

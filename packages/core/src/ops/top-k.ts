@@ -4,7 +4,14 @@ import { stepOf } from '../op/record.js';
 import type { Tensor } from '../tensor.js';
 import { floats, normal } from '../testing/samples.js';
 
-const rank = (x: number): number => (Number.isNaN(x) ? -Infinity : x);
+/** NaN counts as −∞. */
+export const rank = (x: number): number => (Number.isNaN(x) ? -Infinity : x);
+
+/** Indices of the k largest values, falling; ties by index. */
+export function largest(values: ArrayLike<number>, k: number): number[] {
+  const order = Array.from({ length: values.length }, (_, i) => i);
+  return order.sort((i, j) => rank(values[j]!) - rank(values[i]!) || i - j).slice(0, k);
+}
 
 export const topK = defineOp({
   name: 'topK',
@@ -27,12 +34,10 @@ export const topK = defineOp({
   define({ x }, { k }, [values, indices]) {
     const width = lastDim(x.shape);
     for (let row = 0; row < rowCount(x.shape); row++) {
-      const ranked = Float64Array.from({ length: width }, (_, i) => rank(x.data[row * width + i]!));
-      const order = Array.from({ length: width }, (_, i) => i);
-      order.sort((i, j) => ranked[j]! - ranked[i]! || i - j);
-      for (let i = 0; i < k; i++) {
-        values!.data[row * k + i] = ranked[order[i]!]!;
-        indices!.data[row * k + i] = order[i]!;
+      const elements = x.data.subarray(row * width, (row + 1) * width);
+      for (const [i, index] of largest(elements, k).entries()) {
+        values!.data[row * k + i] = rank(elements[index]!);
+        indices!.data[row * k + i] = index;
       }
     }
   },

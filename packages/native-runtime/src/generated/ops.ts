@@ -38,6 +38,7 @@ export const nativeCoreOps = [
   'clamp',
   'shortConv',
   'gatedDelta',
+  'route',
 ] as const satisfies readonly CoreOpName[];
 
 /** The fused ops. */

@@ -272,11 +272,19 @@ struct GatedDeltaOp {
   static void run(Call& call);
 };
 
+// route(logits, bias?) → ids, weights
+struct RouteOp {
+  enum Operands : int { LOGITS, BIAS, IDS, WEIGHTS };
+  enum Attributes : int { SCORE, CHOSEN, GROUPS, GROUPS_CHOSEN, RENORMALISE, SCALE };
+  static constexpr int32_t index = 35; // in op_table
+  static void run(Call& call);
+};
+
 // addRmsNorm(a, b, w) → sum, y
 struct AddRmsNormOp {
   enum Operands : int { A, B, W, SUM, Y };
   enum Attributes : int { EPS };
-  static constexpr int32_t index = 35; // in op_table
+  static constexpr int32_t index = 36; // in op_table
   static void run(Call& call);
 };
 
@@ -284,7 +292,7 @@ struct AddRmsNormOp {
 struct GateUpSwigluOp {
   enum Operands : int { X, GATE, UP, Y };
   enum Attributes : int { BATCH_INVARIANT };
-  static constexpr int32_t index = 36; // in op_table
+  static constexpr int32_t index = 37; // in op_table
   static void run(Call& call);
 };
 
@@ -292,7 +300,7 @@ struct GateUpSwigluOp {
 struct QkvLinearOp {
   enum Operands : int { X, Q, K, V, Q_BIAS, K_BIAS, V_BIAS, YQ, YK, YV };
   enum Attributes : int { BATCH_INVARIANT };
-  static constexpr int32_t index = 37; // in op_table
+  static constexpr int32_t index = 38; // in op_table
   static void run(Call& call);
 };
 
@@ -300,14 +308,14 @@ struct QkvLinearOp {
 struct QkNormRopeAppendOp {
   enum Operands : int { Q, K, V, Q_NORM, K_NORM, TABLE, SLOTS, K_CACHE, V_CACHE, Y };
   enum Attributes : int { EPS, LAYOUT };
-  static constexpr int32_t index = 38; // in op_table
+  static constexpr int32_t index = 39; // in op_table
   static void run(Call& call);
 };
 
 // linearArgmax(x, w) → y
 struct LinearArgmaxOp {
   enum Operands : int { X, W, Y };
-  static constexpr int32_t index = 39; // in op_table
+  static constexpr int32_t index = 40; // in op_table
   static void run(Call& call);
 };
 
@@ -315,7 +323,7 @@ struct LinearArgmaxOp {
 struct MoeOp {
   enum Operands : int { X, ROUTER, GATE, UP, DOWN, RESIDUAL, Y };
   enum Attributes : int { CHOSEN, RENORMALISE };
-  static constexpr int32_t index = 40; // in op_table
+  static constexpr int32_t index = 41; // in op_table
   static void run(Call& call);
 };
 
@@ -323,7 +331,7 @@ struct MoeOp {
 struct AddLayerNormOp {
   enum Operands : int { A, B, W, BIAS, SUM, Y };
   enum Attributes : int { EPS };
-  static constexpr int32_t index = 41; // in op_table
+  static constexpr int32_t index = 42; // in op_table
   static void run(Call& call);
 };
 
@@ -331,21 +339,21 @@ struct AddLayerNormOp {
 struct BiasGeluOp {
   enum Operands : int { X, W, BIAS, Y };
   enum Attributes : int { FORM, BATCH_INVARIANT };
-  static constexpr int32_t index = 42; // in op_table
+  static constexpr int32_t index = 43; // in op_table
   static void run(Call& call);
 };
 
 // addLowRank(base, x, a, b, ids, scales) → y
 struct AddLowRankOp {
   enum Operands : int { BASE, X, A, B, IDS, SCALES, Y };
-  static constexpr int32_t index = 43; // in op_table
+  static constexpr int32_t index = 44; // in op_table
   static void run(Call& call);
 };
 
 // linearMask(x, w, bits) → y
 struct LinearMaskOp {
   enum Operands : int { X, W, BITS, Y };
-  static constexpr int32_t index = 44; // in op_table
+  static constexpr int32_t index = 45; // in op_table
   static void run(Call& call);
 };
 
@@ -385,7 +393,8 @@ struct LinearMaskOp {
   X(LogProbsOp, log_probs) \
   X(ClampOp, clamp) \
   X(ShortConvOp, short_conv) \
-  X(GatedDeltaOp, gated_delta)
+  X(GatedDeltaOp, gated_delta) \
+  X(RouteOp, route)
 
 #define QUERN_FUSED_OPS(X) \
   X(AddRmsNormOp, add_rms_norm) \
@@ -559,6 +568,11 @@ inline constexpr OpSpec op_table[] = {
       {"states", OperandKind::tensor, false, false},
       {"state", OperandKind::buffer, false, true},
       {"y", OperandKind::tensor, false, true}}},
+    {35, "route", 6, 2, 4,
+     {{"logits", OperandKind::tensor, false, false},
+      {"bias", OperandKind::weight, true, false},
+      {"ids", OperandKind::tensor, false, true},
+      {"weights", OperandKind::tensor, false, true}}},
     {64, "addRmsNorm", 1, 3, 5,
      {{"a", OperandKind::tensor, false, false},
       {"b", OperandKind::tensor, false, false},
