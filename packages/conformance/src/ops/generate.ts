@@ -294,6 +294,19 @@ const generators: Readonly<Record<CoreOpName | FusedOpName, Generator>> = {
   },
   log10: activation((dice) => ({ floor: dice.pick([1e-10, 1e-3, 0.5, 0.1]) })),
   tanh: activation(() => ({})),
+  sigmoid: activation(() => ({})),
+  softplus: (dice) => {
+    const N = width(dice);
+    const vector = () => dice.normal([N]);
+    return {
+      operands: {
+        x: dice.withNaN([rows(dice), N], dice.pick([1, 4, 20])),
+        ...(dice.chance(0.5) && { bias: vector() }),
+        ...(dice.chance(0.5) && { factor: vector() }),
+      },
+      attributes: {},
+    };
+  },
   addRmsNorm: (dice) => {
     const D = width(dice);
     const shape = [rows(dice), D];

@@ -35,8 +35,10 @@ import { type RouteOptions, call as route, fill as routeFill } from '../ops/rout
 import { call as sample, fill as sampleFill } from '../ops/sample.js';
 import { call as scale } from '../ops/scale.js';
 import { call as shortConv, fill as shortConvFill } from '../ops/short-conv.js';
+import { call as sigmoid, fill as sigmoidFill } from '../ops/sigmoid.js';
 import { call as silu } from '../ops/silu.js';
 import { call as softmax } from '../ops/softmax.js';
+import { call as softplus, fill as softplusFill } from '../ops/softplus.js';
 import { call as swiglu, fill as swigluFill } from '../ops/swiglu.js';
 import { call as tanh } from '../ops/tanh.js';
 import { call as topK } from '../ops/top-k.js';
@@ -152,6 +154,13 @@ export interface Ops {
   ): Tensor;
   /** Experts `ids` [T, k] (i32) of each row of logits [T, E], and the weights [T, k] of their outputs. */
   route(logits: Tensor, options: RouteOptions): { readonly ids: Tensor; readonly weights: Tensor };
+  /** 1 / (1 + e⁻ˣ), element by element. */
+  sigmoid(x: Tensor): Tensor;
+  /** factor · ln(1 + e^(x + bias)) for each row x [.., N]; bias and factor [N] are 0 and 1 where absent. */
+  softplus(
+    x: Tensor,
+    options?: { readonly bias?: Weight | undefined; readonly factor?: Weight | undefined },
+  ): Tensor;
   /** The same elements in another shape. Costs nothing. */
   view(x: Tensor, shape: readonly number[]): Tensor;
   /** Rows [from, to) of the first dimension. Costs nothing. */
@@ -195,6 +204,8 @@ export const recordOps: Ops = {
   shortConv,
   gatedDelta,
   route,
+  sigmoid,
+  softplus,
   view,
   slice,
 };
@@ -212,6 +223,8 @@ export const fills = {
   shortConv: shortConvFill,
   gatedDelta: gatedDeltaFill,
   route: routeFill,
+  sigmoid: sigmoidFill,
+  softplus: softplusFill,
 } as const;
 
 export type OptionalOpName = keyof typeof fills;

@@ -28,8 +28,10 @@ import { route } from './route.js';
 import { sample } from './sample.js';
 import { scale } from './scale.js';
 import { shortConv } from './short-conv.js';
+import { sigmoid } from './sigmoid.js';
 import { silu } from './silu.js';
 import { softmax } from './softmax.js';
+import { softplus } from './softplus.js';
 import { swiglu } from './swiglu.js';
 import { tanh } from './tanh.js';
 import { topK } from './top-k.js';
@@ -74,6 +76,8 @@ export const coreOps = {
   shortConv,
   gatedDelta,
   route,
+  sigmoid,
+  softplus,
 } as const satisfies Record<string, AnyOp>;
 
 export type CoreOpName = keyof typeof coreOps;

@@ -33,6 +33,7 @@
 #include "scale.h"
 #include "short-conv.h"
 #include "softmax.h"
+#include "softplus.h"
 #include "top-k.h"
 #include "uncached-attention.h"
 #include "unfold.h"

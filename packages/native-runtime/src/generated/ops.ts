@@ -39,6 +39,8 @@ export const nativeCoreOps = [
   'shortConv',
   'gatedDelta',
   'route',
+  'sigmoid',
+  'softplus',
 ] as const satisfies readonly CoreOpName[];
 
 /** The fused ops. */

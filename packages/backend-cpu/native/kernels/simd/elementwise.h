@@ -4,6 +4,7 @@
 #include "gelu.h"
 #include "mul.h"
 #include "scale.h"
+#include "sigmoid.h"
 #include "silu.h"
 #include "swiglu.h"
 #include "tanh.h"

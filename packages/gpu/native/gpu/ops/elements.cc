@@ -35,6 +35,7 @@ void mul(const OpCall& op) { two_inputs(op, "mul"); }
 void swiglu(const OpCall& op) { gated(op, "swiglu"); }
 void geglu(const OpCall& op) { gated(op, "geglu"); }
 void silu(const OpCall& op) { one_input(op, "silu", SiluOp::X, SiluOp::Y); }
+void sigmoid(const OpCall& op) { one_input(op, "sigmoid", SigmoidOp::X, SigmoidOp::Y); }
 void tanh(const OpCall& op) { one_input(op, "tanh_op", TanhOp::X, TanhOp::Y); }
 void gelu(const OpCall& op) { one_input(op, op.integer(GeluOp::FORM) == 0 ? "gelu_erf" : "gelu_tanh", GeluOp::X, GeluOp::Y); }
 
@@ -54,6 +55,13 @@ void clamp(const OpCall& op) {
   const quern::Floats x = op.floats(ClampOp::X), y = op.floats(ClampOp::Y);
   op.need(x.same_shape(y), "y must have the shape of x");
   launch_map(op, "clamp_op", Clamp{x.data, y.data, y.count, op.number(ClampOp::LOW), op.number(ClampOp::HIGH)});
+}
+
+void softplus(const OpCall& op) {
+  const quern::Floats x = op.floats(SoftplusOp::X), y = op.floats(SoftplusOp::Y);
+  op.need(x.same_shape(y), "y must have the shape of x");
+  const float *bias = op.vector(SoftplusOp::BIAS, x.width()), *factor = op.vector(SoftplusOp::FACTOR, x.width());
+  if (x.count > 0) op.launch_elements("softplus", x.count, Softplus{x.data, bias, factor, y.data, x.count, x.width()});
 }
 
 static const char* format_of(const OpCall& op, const Operand& operand) {

@@ -280,11 +280,25 @@ struct RouteOp {
   static void run(Call& call);
 };
 
+// sigmoid(x) → y
+struct SigmoidOp {
+  enum Operands : int { X, Y };
+  static constexpr int32_t index = 36; // in op_table
+  static void run(Call& call);
+};
+
+// softplus(x, bias?, factor?) → y
+struct SoftplusOp {
+  enum Operands : int { X, BIAS, FACTOR, Y };
+  static constexpr int32_t index = 37; // in op_table
+  static void run(Call& call);
+};
+
 // addRmsNorm(a, b, w) → sum, y
 struct AddRmsNormOp {
   enum Operands : int { A, B, W, SUM, Y };
   enum Attributes : int { EPS };
-  static constexpr int32_t index = 36; // in op_table
+  static constexpr int32_t index = 38; // in op_table
   static void run(Call& call);
 };
 
@@ -292,7 +306,7 @@ struct AddRmsNormOp {
 struct GateUpSwigluOp {
   enum Operands : int { X, GATE, UP, Y };
   enum Attributes : int { BATCH_INVARIANT };
-  static constexpr int32_t index = 37; // in op_table
+  static constexpr int32_t index = 39; // in op_table
   static void run(Call& call);
 };
 
@@ -300,7 +314,7 @@ struct GateUpSwigluOp {
 struct QkvLinearOp {
   enum Operands : int { X, Q, K, V, Q_BIAS, K_BIAS, V_BIAS, YQ, YK, YV };
   enum Attributes : int { BATCH_INVARIANT };
-  static constexpr int32_t index = 38; // in op_table
+  static constexpr int32_t index = 40; // in op_table
   static void run(Call& call);
 };
 
@@ -308,14 +322,14 @@ struct QkvLinearOp {
 struct QkNormRopeAppendOp {
   enum Operands : int { Q, K, V, Q_NORM, K_NORM, TABLE, SLOTS, K_CACHE, V_CACHE, Y };
   enum Attributes : int { EPS, LAYOUT };
-  static constexpr int32_t index = 39; // in op_table
+  static constexpr int32_t index = 41; // in op_table
   static void run(Call& call);
 };
 
 // linearArgmax(x, w) → y
 struct LinearArgmaxOp {
   enum Operands : int { X, W, Y };
-  static constexpr int32_t index = 40; // in op_table
+  static constexpr int32_t index = 42; // in op_table
   static void run(Call& call);
 };
 
@@ -323,7 +337,7 @@ struct LinearArgmaxOp {
 struct MoeOp {
   enum Operands : int { X, ROUTER, GATE, UP, DOWN, RESIDUAL, Y };
   enum Attributes : int { CHOSEN, RENORMALISE };
-  static constexpr int32_t index = 41; // in op_table
+  static constexpr int32_t index = 43; // in op_table
   static void run(Call& call);
 };
 
@@ -331,7 +345,7 @@ struct MoeOp {
 struct AddLayerNormOp {
   enum Operands : int { A, B, W, BIAS, SUM, Y };
   enum Attributes : int { EPS };
-  static constexpr int32_t index = 42; // in op_table
+  static constexpr int32_t index = 44; // in op_table
   static void run(Call& call);
 };
 
@@ -339,21 +353,21 @@ struct AddLayerNormOp {
 struct BiasGeluOp {
   enum Operands : int { X, W, BIAS, Y };
   enum Attributes : int { FORM, BATCH_INVARIANT };
-  static constexpr int32_t index = 43; // in op_table
+  static constexpr int32_t index = 45; // in op_table
   static void run(Call& call);
 };
 
 // addLowRank(base, x, a, b, ids, scales) → y
 struct AddLowRankOp {
   enum Operands : int { BASE, X, A, B, IDS, SCALES, Y };
-  static constexpr int32_t index = 44; // in op_table
+  static constexpr int32_t index = 46; // in op_table
   static void run(Call& call);
 };
 
 // linearMask(x, w, bits) → y
 struct LinearMaskOp {
   enum Operands : int { X, W, BITS, Y };
-  static constexpr int32_t index = 45; // in op_table
+  static constexpr int32_t index = 47; // in op_table
   static void run(Call& call);
 };
 
@@ -394,7 +408,9 @@ struct LinearMaskOp {
   X(ClampOp, clamp) \
   X(ShortConvOp, short_conv) \
   X(GatedDeltaOp, gated_delta) \
-  X(RouteOp, route)
+  X(RouteOp, route) \
+  X(SigmoidOp, sigmoid) \
+  X(SoftplusOp, softplus)
 
 #define QUERN_FUSED_OPS(X) \
   X(AddRmsNormOp, add_rms_norm) \
@@ -573,6 +589,14 @@ inline constexpr OpSpec op_table[] = {
       {"bias", OperandKind::weight, true, false},
       {"ids", OperandKind::tensor, false, true},
       {"weights", OperandKind::tensor, false, true}}},
+    {36, "sigmoid", 0, 1, 2,
+     {{"x", OperandKind::tensor, false, false},
+      {"y", OperandKind::tensor, false, true}}},
+    {37, "softplus", 0, 3, 4,
+     {{"x", OperandKind::tensor, false, false},
+      {"bias", OperandKind::weight, true, false},
+      {"factor", OperandKind::weight, true, false},
+      {"y", OperandKind::tensor, false, true}}},
     {64, "addRmsNorm", 1, 3, 5,
      {{"a", OperandKind::tensor, false, false},
       {"b", OperandKind::tensor, false, false},
