@@ -30,6 +30,8 @@ export interface GgufForm {
   readonly windowPeriod?: number;
   /** The norms are LayerNorms: their epsilon has another key. */
   readonly layerNorm?: true;
+  /** llama.cpp reads how such models weigh experts, and which first layers are dense. */
+  readonly routed?: true;
   /** Metadata of this architecture alone, without its prefix. */
   metadata?(config: DecoderConfig): Readonly<Record<string, MetadataInput>>;
   /** What llama.cpp computes differently, regardless of the metadata: the end of a notice. */

@@ -6,7 +6,7 @@ import type { ModelFile } from './model-file.js';
 import { decodedFormat } from './weights/decode-weight.js';
 import { bytesOn, readsNatively } from './weights/load-weights.js';
 import { isDense, type ResolvedWeight, resolveWeights } from './weights/resolve-weights.js';
-import { tiedOutput, unreadTensors } from './weights/unread-tensors.js';
+import { decoderExtras, unreadTensors } from './weights/unread-tensors.js';
 import { isConstant, type StoredTensor, storedBytes } from './weights/weight-file.js';
 
 /** The cost of a group of weights. */
@@ -85,7 +85,7 @@ export function describeModel(file: ModelFile, backend?: Backend): ModelDescript
     costs,
     bytesPerToken: whole.perToken,
     formats: formatsOf(resolved),
-    unread: unreadTensors({ ...file, resolved }, config.tied ? tiedOutput : undefined),
+    unread: unreadTensors({ ...file, resolved }, decoderExtras(config)),
     decoded: backend ? decodedOn(backend, resolved) : [],
   };
 }

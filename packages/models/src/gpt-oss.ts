@@ -1,8 +1,7 @@
-import type { AttentionBatch, Backend, KvCache, Tensor } from '@quern/core';
+import type { Backend } from '@quern/core';
 import type { Architecture } from './architecture.js';
 import { selfAttention } from './blocks/attention.js';
-import { sparseFeedForward } from './blocks/mixture.js';
-import { modelNorm } from './blocks/norm.js';
+import { sparseLayer } from './blocks/sparse-layer.js';
 import { embedAndLogits } from './blocks/vocabulary.js';
 import type { DecoderConfig } from './config/decoder-config.js';
 import { decoderConfigFromGguf, type GgufSource } from './config/gguf.js';
@@ -75,16 +74,5 @@ const mixture = (source: GgufSource, layers: number) => ({
 });
 
 function gptOssDecoder(b: Backend, w: LoadedWeights<typeof gptOssWeights>, config: DecoderConfig): Decoder {
-  const attend = selfAttention(b, config);
-  const experts = sparseFeedForward(b, config);
-  const norm = modelNorm(b, config);
-  return {
-    ...embedAndLogits(b, w, config),
-
-    layer(x: Tensor, i: number, batch: AttentionBatch, cache: KvCache): Tensor {
-      const layer = w.layers[i]!;
-      const h = b.add(x, attend(norm(x, layer.attnNorm), layer, i, batch, cache)); // [T, D]
-      return experts(norm(h, layer.ffnNorm), h, i, layer); // [T, D]
-    },
-  };
+  return { ...embedAndLogits(b, w, config), layer: sparseLayer(b, w, config, selfAttention(b, config)) };
 }

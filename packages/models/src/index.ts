@@ -16,6 +16,7 @@ export { type MixtureWeights, mixtureFeedForward, sparseFeedForward } from './bl
 export { modelNorm, rootMeanSquareNorm } from './blocks/norm.js';
 export { type OutputNorms, postNormLayer } from './blocks/post-norm-layer.js';
 export { type LayerBlocks, type LayerNorms, preNormLayer } from './blocks/pre-norm-layer.js';
+export { sparseLayer } from './blocks/sparse-layer.js';
 export { embedAndLogits, type VocabularyWeights } from './blocks/vocabulary.js';
 export {
   type DecoderConfig,
@@ -34,7 +35,13 @@ export {
   type HuggingFaceSource,
 } from './config/hugging-face.js';
 export { layerRope } from './config/layer-rope.js';
-export { mixtralMixture, mixtureFromGguf, qwen3MoeMixture } from './config/mixture.js';
+export {
+  deepSeekMixture,
+  mixtralMixture,
+  mixtureFromGguf,
+  qwen3MoeMixture,
+  routedMixtureFromGguf,
+} from './config/mixture.js';
 export { Settings } from './config/settings.js';
 export {
   mistralWindows,
@@ -119,7 +126,14 @@ export {
 } from './lora/adapter-stacks.js';
 export { mistral } from './mistral.js';
 export { mixtral } from './mixtral.js';
-export { denseFeedForward, type ExpertNames, mixtureEntries, splitExperts } from './mixture-weights.js';
+export {
+  denseFeedForward,
+  type ExpertNames,
+  mixtureEntries,
+  selectionBias,
+  sharedEntries,
+  splitExperts,
+} from './mixture-weights.js';
 export {
   type CompanionName,
   companionNames,

@@ -18,7 +18,7 @@ import type { ModelFile } from './model-file.js';
 import { noticeReplaced } from './notice-replaced.js';
 import { type LoadOptions, loadWeights } from './weights/load-weights.js';
 import { type ResolvedWeight, resolveWeights } from './weights/resolve-weights.js';
-import { noticeUnread, notRead, tiedOutput } from './weights/unread-tensors.js';
+import { decoderExtras, noticeUnread, notRead } from './weights/unread-tensors.js';
 import { storedBytes } from './weights/weight-file.js';
 
 /** A range of layers and its backend. */
@@ -91,7 +91,7 @@ export async function loadLanguageModel(
   if (fault) throw new ModelError('BAD_ARGUMENT', `[loadLanguageModel] places: ${fault}`);
   const resolved = resolveWeights(architecture.weights, config, file.weights);
   noticeReplaced(file, options.onNotice);
-  noticeUnread({ ...file, resolved }, config.tied ? tiedOutput : undefined, notRead, options.onNotice);
+  noticeUnread({ ...file, resolved }, decoderExtras(config), notRead, options.onNotice);
   return new DecoderModel(architecture.name, config, await loadParts(file, wanted, resolved, options));
 }
 

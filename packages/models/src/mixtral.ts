@@ -1,8 +1,7 @@
-import type { AttentionBatch, Backend, KvCache, Tensor } from '@quern/core';
+import type { Backend } from '@quern/core';
 import type { Architecture } from './architecture.js';
 import { selfAttention } from './blocks/attention.js';
-import { sparseFeedForward } from './blocks/mixture.js';
-import { rootMeanSquareNorm } from './blocks/norm.js';
+import { sparseLayer } from './blocks/sparse-layer.js';
 import { embedAndLogits } from './blocks/vocabulary.js';
 import type { DecoderConfig } from './config/decoder-config.js';
 import { decoderConfigFromGguf, hasExperts } from './config/gguf.js';
@@ -42,17 +41,5 @@ export const mixtral: Architecture = {
 
 /** Mixtral's decoder: Mistral's attention and a mixture of experts. Some merged models also have dense layers. */
 function mixtralDecoder(b: Backend, w: LoadedWeights<typeof mixtralWeights>, config: DecoderConfig): Decoder {
-  const attention = selfAttention(b, config);
-  const experts = sparseFeedForward(b, config);
-  const norm = rootMeanSquareNorm(b, config);
-
-  return {
-    ...embedAndLogits(b, w, config),
-
-    layer(x: Tensor, i: number, batch: AttentionBatch, cache: KvCache): Tensor {
-      const layer = w.layers[i]!;
-      const h = b.add(x, attention(norm(x, layer.attnNorm), layer, i, batch, cache)); // [T, D]
-      return experts(norm(h, layer.ffnNorm), h, i, layer); // [T, D]
-    },
-  };
+  return { ...embedAndLogits(b, w, config), layer: sparseLayer(b, w, config, selfAttention(b, config)) };
 }

@@ -57,6 +57,44 @@ export const mixtureEntries = (block: string, names: ExpertNames) =>
     ]),
   }) as const satisfies Readonly<Record<string, WeightEntry>>;
 
+/** The bias by which experts are chosen. `huggingFace`: its name, for layer {i}. */
+export const selectionBias = (huggingFace: string) =>
+  ({
+    gguf: 'blk.{i}.exp_probs_b.bias',
+    huggingFace,
+    shape: (c) => [c.mixture!.experts],
+    when: isSparse,
+  }) as const satisfies WeightEntry;
+
+const hasShared = (config: DecoderConfig, layer: number): boolean =>
+  isSparse(config, layer) && config.mixture!.sharedFeedForward !== undefined;
+
+/**
+ * The parameters of the shared expert.
+ * @param block its name in Hugging Face files, for layer {i}
+ */
+export const sharedEntries = (block: string) =>
+  ({
+    sharedGate: {
+      gguf: 'blk.{i}.ffn_gate_shexp.weight',
+      huggingFace: `${block}.gate_proj.weight`,
+      shape: (c) => [c.mixture!.sharedFeedForward!, c.width],
+      when: hasShared,
+    },
+    sharedUp: {
+      gguf: 'blk.{i}.ffn_up_shexp.weight',
+      huggingFace: `${block}.up_proj.weight`,
+      shape: (c) => [c.mixture!.sharedFeedForward!, c.width],
+      when: hasShared,
+    },
+    sharedDown: {
+      gguf: 'blk.{i}.ffn_down_shexp.weight',
+      huggingFace: `${block}.down_proj.weight`,
+      shape: (c) => [c.width, c.mixture!.sharedFeedForward!],
+      when: hasShared,
+    },
+  }) as const satisfies Readonly<Record<string, WeightEntry>>;
+
 /** Most expert matrices of one file; the largest models have about 70 000. */
 const mostMatrices = 2 ** 20;
 
@@ -72,7 +110,8 @@ export const splitExperts =
     return mapTensors(file, (tensor) => {
       const [, layer, part] = /^model\.layers\.(\d+)\.mlp\.(.+)$/.exec(tensor.name) ?? [];
       const at = block.replace('{i}', layer ?? '');
-      if (part === 'gate.weight') return [{ ...tensor, name: `${at}.gate.weight` }];
+      if (part === 'gate.weight' || part === 'e_score_correction_bias')
+        return [{ ...tensor, name: `${at}.${part}` }];
       const parts = part === undefined ? undefined : fusedParts(part, names);
       if (!parts) return [tensor];
       matrices += (tensor.shape[0] ?? 0) * parts.length;

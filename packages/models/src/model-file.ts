@@ -89,7 +89,7 @@ async function openGgufModel(path: string): Promise<GgufModelFile> {
   const config = readDecoderConfig(architecture.name, 'configFromGguf', () =>
     architecture.configFromGguf(source),
   );
-  needAllLayers(settings, weights, config.layers);
+  needAllLayers(settings, weights, config.layers + (config.nextN ?? 0));
   return { kind: 'gguf', path, architecture, config, weights, metadata };
 }
 

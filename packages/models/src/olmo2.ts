@@ -67,7 +67,7 @@ export function olmoFromHuggingFace(
 }
 
 /** Attention with RMSNorms over all heads of q and of k. x [T, D] → [T, D]. */
-function olmo2Attention(b: Backend, config: DecoderConfig) {
+export function olmo2Attention(b: Backend, config: DecoderConfig) {
   const project = projectHeads(b, config);
   const attend = attendCache(b, config);
   const norm = rootMeanSquareNorm(b, config);

@@ -1,7 +1,6 @@
-import type { AttentionBatch, Backend, KvCache, Tensor } from '@quern/core';
+import type { Backend } from '@quern/core';
 import type { Architecture } from './architecture.js';
-import { sparseFeedForward } from './blocks/mixture.js';
-import { rootMeanSquareNorm } from './blocks/norm.js';
+import { sparseLayer } from './blocks/sparse-layer.js';
 import { embedAndLogits } from './blocks/vocabulary.js';
 import type { DecoderConfig } from './config/decoder-config.js';
 import { decoderConfigFromGguf } from './config/gguf.js';
@@ -47,17 +46,5 @@ function qwen3MoeDecoder(
   w: LoadedWeights<typeof qwen3MoeWeights>,
   config: DecoderConfig,
 ): Decoder {
-  const attention = qwen3Attention(b, config);
-  const experts = sparseFeedForward(b, config);
-  const norm = rootMeanSquareNorm(b, config);
-
-  return {
-    ...embedAndLogits(b, w, config),
-
-    layer(x: Tensor, i: number, batch: AttentionBatch, cache: KvCache): Tensor {
-      const { attnNorm, ffnNorm, ...own } = w.layers[i]!;
-      const attended = b.add(x, attention(norm(x, attnNorm), own, i, batch, cache)); // [T, D]
-      return experts(norm(attended, ffnNorm), attended, i, own); // [T, D]
-    },
-  };
+  return { ...embedAndLogits(b, w, config), layer: sparseLayer(b, w, config, qwen3Attention(b, config)) };
 }

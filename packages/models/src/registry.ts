@@ -13,12 +13,14 @@ import { exaone4 } from './exaone4.js';
 import { falcon } from './falcon.js';
 import { gemma2 } from './gemma2.js';
 import { gemma3 } from './gemma3.js';
+import { glm4Moe } from './glm4-moe.js';
 import { gptNeoX } from './gpt-neox.js';
 import { gptOss } from './gpt-oss.js';
 import { gpt2 } from './gpt2.js';
 import { granite } from './granite.js';
 import { lfm2 } from './lfm2.js';
 import { llama } from './llama.js';
+import { miniMaxM2 } from './minimax-m2.js';
 import { mistral } from './mistral.js';
 import { mixtral } from './mixtral.js';
 import { olmo2 } from './olmo2.js';
@@ -59,6 +61,8 @@ const ours: readonly RegisteredArchitecture[] = [
   granite,
   lfm2,
   gptOss,
+  glm4Moe,
+  miniMaxM2,
   gptNeoX,
   gpt2,
   falcon,

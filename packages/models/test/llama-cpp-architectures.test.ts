@@ -87,6 +87,16 @@ const twoGroups: Case['layout'] = (name, tensor, { headDim }) => {
   ];
 };
 
+/** Stacks of experts: a matrix per expert. */
+const expertsApart: Case['layout'] = (name, { shape: [E, ...shape], values }) => {
+  if (!name.includes('{e}')) return [[name, { shape: [E!, ...shape], values }]];
+  const size = values.length / E!;
+  return Array.from({ length: E! }, (_, e) => [
+    name.replace('{e}', String(e)),
+    { shape, values: values.slice(e * size, (e + 1) * size) },
+  ]);
+};
+
 const falcon = {
   ...{ architectures: ['FalconForCausalLM'], hidden_size: 64, num_attention_heads: 4, num_hidden_layers: 3 },
   ...{ vocab_size: 264, ffn_hidden_size: 192, activation: 'gelu_new', layer_norm_epsilon: 1e-5 },
@@ -96,6 +106,23 @@ const folders: Readonly<Record<string, Case>> = {
   gemma3: {},
   'gpt-oss-f32': {},
   'gpt-oss': { rounding: true },
+  glm4moe: {
+    config: {
+      ...{ ...small, architectures: ['Glm4MoeForCausalLM'], num_hidden_layers: 4, head_dim: 24 },
+      ...{ intermediate_size: 96, moe_intermediate_size: 24, n_routed_experts: 5, num_experts_per_tok: 3 },
+      ...{ routed_scaling_factor: 1.7, n_group: 1, topk_group: 1, attention_bias: true, rope_theta: 1e6 },
+      ...{ tie_word_embeddings: false, num_nextn_predict_layers: 1 },
+    },
+    layout: expertsApart,
+  },
+  'minimax-m2': {
+    config: {
+      ...{ ...small, architectures: ['MiniMaxM2ForCausalLM'], num_hidden_layers: 2, head_dim: 16 },
+      ...{ intermediate_size: 48, num_local_experts: 6, num_experts_per_tok: 3, rotary_dim: 8 },
+      ...{ rms_norm_eps: 1e-6, tie_word_embeddings: false },
+    },
+    layout: expertsApart,
+  },
   qwen3vl: {
     config: {
       architectures: ['Qwen3VLForConditionalGeneration'],

@@ -100,6 +100,8 @@ describe('names', () => {
       'exaone4',
       'granite',
       'gpt-oss',
+      'glm4moe',
+      'minimax-m2',
       'gptneox',
       'gpt2',
       'falcon',

@@ -12,6 +12,14 @@ export interface MixtureWeights {
   readonly upExperts: Weight;
   /** [E, D, F] */
   readonly downExperts: Weight;
+  /** [E], added to the scores by which experts are chosen, not to their weights. */
+  readonly selectionBias?: Weight | undefined;
+  /** The shared expert: [F, D], [F, D], [D, F]. */
+  readonly sharedGate?: Weight | undefined;
+  readonly sharedUp?: Weight | undefined;
+  readonly sharedDown?: Weight | undefined;
+  /** [1, D]: the shared expert's output is multiplied by the sigmoid of this product (Qwen3-Next). */
+  readonly sharedRouter?: Weight | undefined;
   /** [E] */
   readonly routerBias?: Weight | undefined;
   /** [E, F] */
@@ -24,23 +32,25 @@ export interface MixtureWeights {
 
 /**
  * residual + Σ p_e · down_e(silu(gate_e(x)) · up_e(x)) over the top k experts of the router: x and residual [T, D] →
- * [T, D] (Jiang et al. 2024, Mixtral of Experts, §2.1). Plain ops; one op (moeFused) if the backend has it, no gate is
- * clamped and no matrix has a bias.
+ * [T, D] (Jiang et al. 2024, Mixtral of Experts, §2.1), and the shared expert, if any. Plain ops; one op (moeFused) if
+ * the backend has it, the router is a softmax alone, no gate is clamped and no matrix has a bias.
  */
 export function mixtureFeedForward(b: Backend, routing: MixtureConfig) {
-  const { experts: count, chosen, renormalise, clamped } = routing;
+  const { experts: count, chosen, renormalise, clamped, sharedFeedForward } = routing;
   const activate = clamped ? clampedSwiglu(b, clamped) : (gate: Tensor, up: Tensor) => b.swiglu(gate, up);
+  const shared = sharedExpert(b);
   return (x: Tensor, residual: Tensor, w: MixtureWeights): Tensor => {
+    const base = sharedFeedForward ? b.add(residual, shared(x, w)) : residual;
     const experts = { router: w.router, gate: w.gateExperts, up: w.upExperts, down: w.downExperts };
-    if (b.moeFused && !clamped && !hasBias(w))
-      return b.moeFused.moe(x, experts, residual, { experts: count, chosen, renormalise });
+    if (b.moeFused && !clamped && !hasBias(w) && !needsRoute(routing, w) && !routing.scale)
+      return b.moeFused.moe(x, experts, base, { experts: count, chosen, renormalise });
     const [T, D] = x.shape as [number, number];
-    const { ids, weights } = route(b, b.linear(x, w.router, { bias: w.routerBias }), routing); // [T, k] both
+    const { ids, weights } = route(b, b.linear(x, w.router, { bias: w.routerBias }), w, routing); // [T, k] both
     const gate = expertRows(b, x, ids, experts.gate, w.gateExpertsBias); // [T · k, F]
     const up = expertRows(b, x, ids, experts.up, w.upExpertsBias); // [T · k, F]
     const each = b.view(ids, [T * chosen, 1]);
     const outputs = expertRows(b, activate(gate, up), each, experts.down, w.downExpertsBias); // [T · k, D]
-    return b.add(residual, b.weightedSum(b.view(outputs, [T, chosen, D]), weights)); // [T, D]
+    return b.add(base, b.weightedSum(b.view(outputs, [T, chosen, D]), weights)); // [T, D]
   };
 }
 
@@ -82,8 +92,27 @@ export function sparseFeedForward(b: Backend, { mixture: routing }: DecoderConfi
       : b.add(residual, dense(x, w as FeedForwardWeights));
 }
 
+/** The router is more than a softmax of all or of the chosen. */
+const needsRoute = ({ score, groups }: MixtureConfig, { selectionBias }: MixtureWeights): boolean =>
+  score !== undefined || groups !== undefined || selectionBias !== undefined;
+
 /** Top k of scores [T, E]. Renormalised: softmax over the k scores alone, since softmax's divisor cancels. */
-function route(b: Backend, scores: Tensor, { chosen, renormalise }: MixtureConfig) {
+function route(b: Backend, scores: Tensor, w: MixtureWeights, routing: MixtureConfig) {
+  const { chosen, renormalise, score = 'softmax', groups, scale } = routing;
+  if (needsRoute(routing, w))
+    return b.route(scores, { score, chosen, bias: w.selectionBias, groups, renormalise, scale });
   const { values, indices } = b.topK(renormalise ? scores : b.softmax(scores), chosen);
-  return { ids: indices, weights: renormalise ? b.softmax(values) : values };
+  const weights = renormalise ? b.softmax(values) : values;
+  return { ids: indices, weights: scale === undefined ? weights : b.scale(weights, scale) };
+}
+
+/** The expert of every row; its gate is the weight of a router over one expert: x [T, D] → [T, D]. */
+function sharedExpert(b: Backend) {
+  const feedForward = swigluFeedForward(b);
+  return (x: Tensor, { sharedGate, sharedUp, sharedDown, sharedRouter }: MixtureWeights): Tensor => {
+    const y = feedForward(x, { gate: sharedGate!, up: sharedUp!, down: sharedDown! });
+    if (!sharedRouter) return y;
+    const { weights } = b.route(b.linear(x, sharedRouter), { score: 'sigmoid', chosen: 1 }); // [T, 1]
+    return b.weightedSum(b.view(y, [x.shape[0]!, 1, x.shape[1]!]), weights);
+  };
 }

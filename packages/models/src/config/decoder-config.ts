@@ -54,6 +54,8 @@ export interface DecoderConfig {
   readonly tied: boolean;
   /** Per layer: what it keeps between steps, if not keys and values of `kvHeads` heads of `headDim` values. */
   readonly layerStates?: readonly (LayerState | undefined)[];
+  /** Layers that follow these in the file and predict further tokens (NextN); they are not read. */
+  readonly nextN?: number;
   /** For models with a mixture of experts. */
   readonly mixture?: MixtureConfig;
 }
@@ -64,6 +66,14 @@ export interface MixtureConfig extends MoeRouting {
   readonly feedForward: number;
   /** Per layer: mixture (true) or dense (false). */
   readonly sparse: readonly boolean[];
+  /** Scores of the experts; absent: a softmax. */
+  readonly score?: 'sigmoid';
+  /** Groups of experts: those of the best `chosen` groups can be chosen; absent: all can (DeepSeek-V3). */
+  readonly groups?: { readonly count: number; readonly chosen: number };
+  /** Factor on the weights of the chosen experts; absent: 1. */
+  readonly scale?: number;
+  /** The inner width of the shared expert, which computes every row; absent: none. */
+  readonly sharedFeedForward?: number;
   /** The experts compute g · σ(alpha · g) · (u + 1) of clamped g and u; absent: silu(g) · u (gpt-oss). */
   readonly clamped?: ClampedGate;
 }

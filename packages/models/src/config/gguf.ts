@@ -23,6 +23,8 @@ export interface GgufRules {
   readonly windowTheta?: number;
   /** The norms are LayerNorms, whose epsilon has another key. */
   readonly layerNorm?: true;
+  /** Of the file's layers the last `nextn_predict_layers` are left out. Absent: files with such layers are refused. */
+  readonly nextN?: true;
   /** Reads the mixture of experts. Absent: files with experts are refused. */
   readonly mixture?: (source: GgufSource, layers: number) => MixtureConfig;
 }
@@ -41,10 +43,11 @@ export function decoderConfigFromGguf(
   const { settings, weights } = source;
   if (!rules.mixture && hasExperts(settings))
     settings.refuse('expert_count', 'a mixture of experts is another architecture');
-  if (settings.whole('nextn_predict_layers', limits.layers, 0, 0) > 0)
+  const nextN = settings.whole('nextn_predict_layers', limits.layers, 0, 0);
+  if (nextN > 0 && !rules.nextN)
     settings.refuse('nextn_predict_layers', 'layers that predict further tokens are not supported');
   const width = settings.whole('embedding_length', limits.width);
-  const layers = settings.whole('block_count', limits.layers);
+  const layers = settings.whole('block_count', limits.layers, undefined, nextN + 1) - nextN;
   const context = settings.whole('context_length', limits.context);
   const { heads, kvHeads, headDim } = readHeads(settings, headKeys, width);
   if (settings.whole('attention.value_length', limits.headDim, headDim) !== headDim)
@@ -63,6 +66,7 @@ export function decoderConfigFromGguf(
     context,
     windows: readWindows(settings, layers, rules),
     tied: !weights.tensors.has('output.weight'),
+    ...(nextN > 0 && { nextN }),
     ...(rules.mixture && { mixture: rules.mixture(source, layers) }),
   };
 }

@@ -28,7 +28,7 @@ export function ggufMetadata(form: GgufForm, config: DecoderConfig): Entries {
     'rope.dimension_count': rope.rotaryDim ?? headDim,
     'rope.freq_base': float(rope.theta),
     vocab_size: config.vocabulary,
-    ...mixtureEntries(config),
+    ...mixtureEntries(form, config),
     ...windowEntries(form, config),
     ...windowRopeEntries(config),
     ...scoreEntries(config),
@@ -38,13 +38,22 @@ export function ggufMetadata(form: GgufForm, config: DecoderConfig): Entries {
   return Object.fromEntries(Object.entries(entries).map(([key, value]) => [`${form.name}.${key}`, value]));
 }
 
-function mixtureEntries({ mixture }: DecoderConfig): Entries {
+function mixtureEntries({ routed }: GgufForm, { mixture }: DecoderConfig): Entries {
   if (!mixture) return {};
+  const { score, groups, scale, sharedFeedForward: shared } = mixture;
   return {
     expert_count: mixture.experts,
     expert_used_count: mixture.chosen,
     expert_feed_forward_length: mixture.feedForward,
     expert_weights_norm: mixture.renormalise,
+    ...(routed && { leading_dense_block_count: mixture.sparse.indexOf(true) }),
+    ...(score && { expert_gating_func: 2 }),
+    ...(groups && { expert_group_count: groups.count, expert_group_used_count: groups.chosen }),
+    ...(scale !== undefined && { expert_weights_scale: float(scale) }),
+    ...(shared && {
+      expert_shared_count: Math.ceil(shared / mixture.feedForward),
+      expert_shared_feed_forward_length: shared,
+    }),
   };
 }
 

@@ -3,7 +3,7 @@ import type { MetadataInput, OutputTensor, QuantizeSource } from '@quern/quant';
 import { ModelError } from '../error.js';
 import type { HuggingFaceModelFile } from '../model-file.js';
 import { type ResolvedWeight, resolveWeights, wholeTensor } from '../weights/resolve-weights.js';
-import { noticeUnread, tiedOutput } from '../weights/unread-tensors.js';
+import { decoderExtras, noticeUnread } from '../weights/unread-tensors.js';
 import { isConstant } from '../weights/weight-file.js';
 import { ggufMetadata, isUnroundedYarn, ropeTensors } from './gguf-metadata.js';
 import { outputTensor } from './output-tensor.js';
@@ -44,7 +44,7 @@ export async function toGguf(
       `${path}: GGUF's YaRN rounds the ends of its ramp, this model's does not (truncate: false). The frequencies are written as the tensor rope_freqs.weight, which llama.cpp reads for some architectures alone`,
     );
   const resolved = resolveWeights(architecture.weights, config, file.weights);
-  noticeUnread({ ...file, resolved }, config.tied ? tiedOutput : undefined, 'dropped', options.onNotice);
+  noticeUnread({ ...file, resolved }, decoderExtras(config), 'dropped', options.onNotice);
   const tensors = new Map<string, OutputTensor>(); // parameters can share a tensor
   for (const weight of resolved.filter((some) => !isConstant(some.tensor))) {
     const tensor = await tensorOf(weight, file, gguf.rope === 'interleaved', options.signal);
@@ -82,9 +82,10 @@ function tensorOf(
 
 /** Where llama.cpp ignores the metadata of such a file. */
 function noticeRouting(
-  { config: { mixture }, path }: HuggingFaceModelFile,
+  { architecture, config: { mixture }, path }: HuggingFaceModelFile,
   { onNotice }: ConvertOptions,
 ): void {
+  if (architecture.gguf?.routed) return;
   if (mixture && !mixture.renormalise)
     onNotice?.(
       `${path}: the weights of chosen experts do not sum to one in this model (norm_topk_prob is false). Quern follows the file; llama.cpp always normalises them: its numbers will differ`,

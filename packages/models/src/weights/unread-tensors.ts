@@ -1,3 +1,4 @@
+import type { DecoderConfig } from '../config/decoder-config.js';
 import type { ResolvedWeight } from './resolve-weights.js';
 import { partsOf, type WeightFile } from './weight-file.js';
 
@@ -16,6 +17,14 @@ const part = /\.(qweight|qzeros|scales|g_idx|\w+_scale|weight_scale_inv)$/;
 export const encoderExtras = /position_ids$|^pooler\.|^cls\.|^lm_head\./;
 /** The output projection of a model whose output is the embedding. */
 export const tiedOutput = /^(lm_head|output|proj_out)\.weight$/;
+
+/** Tensors that a decoder's file may have beside those that are read. */
+export function decoderExtras({ tied, layers, nextN = 0 }: DecoderConfig): RegExp | undefined {
+  const behind = Array.from({ length: nextN }, (_, i) => layers + i).join('|');
+  const ofLayers = nextN > 0 ? [`^(blk|model\\.layers)\\.(${behind})\\.`] : [];
+  const names = [...(tied ? [tiedOutput.source] : []), ...ofLayers];
+  return names.length > 0 ? new RegExp(names.join('|')) : undefined;
+}
 
 /**
  * The tensors of a file that no entry of the weight table reads: the file may be of another model than its

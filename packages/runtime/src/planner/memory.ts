@@ -26,8 +26,9 @@ export const samplingBytes = ({ config }: Pick<PlannedModel, 'config'>): number 
 
 /** Floats per row of the widest feed-forward: gate, up and their product. A chosen expert adds its input and output. */
 function innerFloats({ width, feedForward, mixture }: PlannedModel['config']): number {
-  const ofExperts = mixture ? mixture.experts + mixture.chosen * (3 * mixture.feedForward + 2 * width) : 0;
-  return Math.max(3 * feedForward, ofExperts);
+  if (!mixture) return 3 * feedForward;
+  const { experts, chosen, feedForward: inner, sharedFeedForward: shared = 0 } = mixture;
+  return Math.max(3 * feedForward, experts + chosen * (3 * inner + 2 * width) + 3 * shared);
 }
 
 /** The same bound for an encoder step, which has no logits. */
