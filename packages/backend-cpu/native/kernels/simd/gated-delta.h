@@ -73,29 +73,33 @@ QUERN_INLINE void prefetch_values(const float* v, const float* y) {
   }
 }
 
-// Columns [at, at + N · LANES), or the first `rest` of them.
+// Row t of columns [at, at + N · LANES), or of the first `rest` of them. The last row prefetches `ahead`.
+template <int N, class... Rest>
+QUERN_INLINE void advance_row(const GatedDelta& a, int64_t t, int64_t at, const DeltaAhead& ahead, Floats (&recalled)[N], Rest... rest) {
+  constexpr int64_t width = N * LANES;
+  const float *const v = a.v + t * a.value_stride + at, *const k = a.k + t * a.key_stride, *const q = a.q + t * a.key_stride;
+  float *const y = a.y + t * a.value_stride + at, *const tile = a.scratch;
+  const float decay = a.decay[t * a.gate_stride], beta = a.beta[t * a.gate_stride];
+  prefetch_values<N>(v + a.value_stride, y + a.value_stride);
+  Floats change[N], sums[N];
+#pragma GCC unroll 4
+  for (int j = 0; j < N; j++) change[j] = set(beta) * (load(v + j * LANES, rest...) - set(decay) * recalled[j]);
+  if (t + 1 < a.rows) advance_tile<N>({q, k, k + a.key_stride, decay}, a.dk, tile, tile, width, {tile, 0}, change, sums, recalled);
+  else if (!a.to) advance_tile<N>({q, k, k, decay}, a.dk, tile, tile, width, ahead, change, sums, recalled);
+  else advance_tile<N>({q, k, k, decay}, a.dk, tile, a.to + at, a.state_stride, ahead, change, sums, recalled, rest...);
+#pragma GCC unroll 4
+  for (int j = 0; j < N; j++) store(y + j * LANES, set(a.scale) * sums[j], rest...);
+}
+
+// Half of `ahead` is prefetched while S is read, half while it is written.
 template <int N, class... Rest>
 inline void advance_columns(const GatedDelta& a, int64_t at, Rest... rest) {
-  constexpr int64_t width = N * LANES;
-  float* const tile = a.scratch;
-  const DeltaAhead nothing{tile, 0};
-  const DeltaAhead first = a.ahead ? DeltaAhead{a.ahead + at * a.dk, width / 2} : nothing;
-  const DeltaAhead second{first.next + first.step * a.dk, first.step};
-  Floats recalled[N], change[N], sums[N];
-  read_tile<N>(a.from ? a.from + at : nullptr, a.state_stride, a.k, a.dk, tile, first, recalled, rest...);
-  for (int64_t t = 0; t < a.rows; t++) {
-    const float *const v = a.v + t * a.value_stride + at, *const k = a.k + t * a.key_stride, *const q = a.q + t * a.key_stride;
-    float* const y = a.y + t * a.value_stride + at;
-    const float decay = a.decay[t * a.gate_stride], beta = a.beta[t * a.gate_stride];
-    prefetch_values<N>(v + a.value_stride, y + a.value_stride);
-#pragma GCC unroll 4
-    for (int j = 0; j < N; j++) change[j] = set(beta) * (load(v + j * LANES, rest...) - set(decay) * recalled[j]);
-    if (t + 1 < a.rows) advance_tile<N>({q, k, k + a.key_stride, decay}, a.dk, tile, tile, width, nothing, change, sums, recalled);
-    else if (!a.to) advance_tile<N>({q, k, k, decay}, a.dk, tile, tile, width, second, change, sums, recalled);
-    else advance_tile<N>({q, k, k, decay}, a.dk, tile, a.to + at, a.state_stride, second, change, sums, recalled, rest...);
-#pragma GCC unroll 4
-    for (int j = 0; j < N; j++) store(y + j * LANES, set(a.scale) * sums[j], rest...);
-  }
+  DeltaAhead ahead{a.scratch, 0};
+  if (a.ahead) ahead = {a.ahead + at * a.dk, N * LANES / 2};
+  Floats recalled[N];
+  read_tile<N>(a.from ? a.from + at : nullptr, a.state_stride, a.k, a.dk, a.scratch, ahead, recalled, rest...);
+  ahead.next += ahead.step * a.dk;
+  for (int64_t t = 0; t < a.rows; t++) advance_row<N>(a, t, at, ahead, recalled, rest...);
 }
 
 } // namespace
