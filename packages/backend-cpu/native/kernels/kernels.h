@@ -45,6 +45,37 @@ struct Attend {
   float* scratch;             // attend_scratch(heads * rows * group, d) floats of the calling thread; uninitialised
 };
 
+// Consecutive rows of one sequence, some channels of a convolution over L inputs.
+struct ShortConv {
+  const float* x;    // [rows, channels], row_stride floats between rows
+  const float* past; // [L - 1, channels], the inputs before x
+  const float* w;    // [L, channels]
+  const float* bias; // [channels], or null
+  float* y;          // as x
+  int64_t row_stride, rows, L, channels;
+
+  // Input t, counted from the first row of `past`.
+  const float* input(int64_t t) const { return t < L - 1 ? past + t * channels : x + (t - L + 1) * row_stride; }
+};
+
+// Consecutive rows of one sequence, one value head, ≤ DELTA_COLUMNS columns of its state S [dk, dv].
+struct GatedDelta {
+  const float *q, *k;        // [rows, dk], key_stride floats between rows
+  const float* v;            // [rows, columns], value_stride floats between rows
+  float* y;                  // as v
+  const float *decay, *beta; // [rows], gate_stride floats between rows; decay: the factor of S
+  const float* from;         // [dk, columns], state_stride floats between rows: S before the first row; null: zeros
+  float* to;                 // as from, may be from: S after the last row; null: not written
+  const float* ahead;        // dk · columns floats that later calls read; or null
+  int64_t rows, dk, columns;
+  int64_t key_stride, value_stride, gate_stride, state_stride;
+  float scale;
+  float* scratch; // delta_scratch(dk) floats of the calling thread; uninitialised
+};
+
+inline constexpr int64_t DELTA_COLUMNS = 64;
+constexpr int64_t delta_scratch(int64_t dk) { return dk * DELTA_COLUMNS; }
+
 // Words of a row of x in bf16: K values, zeros up to a multiple of 64, and a gap: equal columns of neighbouring rows lie in
 // different sets of a cache.
 constexpr int64_t bf16_row_values(int64_t K) { return (K + 63) / 64 * 64; }

@@ -1,3 +1,6 @@
+// Columns of the states are independent: a thread takes some columns of a value head of a sequence.
+#include <string.h>
+
 #include <cmath>
 
 #include "ops/state-slots.h"
@@ -6,68 +9,60 @@ namespace quern {
 
 namespace {
 
-// Columns of a state that are computed together.
-constexpr int64_t delta_columns = 64;
-
-// Consecutive rows of one sequence, one value head, ≤ delta_columns columns of its state S [dk, columns].
-struct GatedDelta {
-  const float *q, *k;        // [rows, dk], key_stride floats between rows
-  const float* v;            // [rows, columns], value_stride
-  float* y;                  // as v
-  const float *decay, *beta; // [rows], gate_stride; e^decay
-  const float* from;         // S before the first row, state_stride; null: zeros
-  float* to;                 // S after the last row, may be `from`; null: not written
-  int64_t rows, dk, columns, key_stride, value_stride, gate_stride, state_stride;
+// What all heads share.
+struct DeltaHeads {
+  Floats q, k;        // [T, Hk, dk]
+  Floats v, y;        // [T, Hv, dv]
+  const float* decay; // [T, Hv], e^decay
+  const float* beta;  // [T, Hv]
+  bool tiled;
   float scale;
-  float* scratch; // delta_scratch(dk) floats
-};
-constexpr int64_t delta_scratch(int64_t dk) { return (dk + 1) * delta_columns; }
 
-void gated_delta(const GatedDelta& a) {
-  float *const S = a.scratch, *const change = S + a.dk * a.columns;
-  for (int64_t i = 0; i < a.dk; i++)
-    for (int64_t j = 0; j < a.columns; j++) S[i * a.columns + j] = a.from ? a.from[i * a.state_stride + j] : 0;
-  for (int64_t t = 0; t < a.rows; t++) {
-    const float *const q = a.q + t * a.key_stride, *const k = a.k + t * a.key_stride, *const v = a.v + t * a.value_stride;
-    float* const y = a.y + t * a.value_stride;
-    const float decay = a.decay[t * a.gate_stride], beta = a.beta[t * a.gate_stride];
-    for (int64_t j = 0; j < a.columns; j++) change[j] = 0;
-    for (int64_t i = 0; i < a.dk; i++)
-      for (int64_t j = 0; j < a.columns; j++) change[j] += k[i] * S[i * a.columns + j];
-    for (int64_t j = 0; j < a.columns; j++) change[j] = beta * (v[j] - decay * change[j]), y[j] = 0;
-    for (int64_t i = 0; i < a.dk; i++)
-      for (int64_t j = 0; j < a.columns; j++) {
-        float& value = S[i * a.columns + j];
-        value = decay * value + k[i] * change[j];
-        y[j] += q[i] * value;
-      }
-    for (int64_t j = 0; j < a.columns; j++) y[j] *= a.scale;
-  }
-  for (int64_t i = 0; a.to && i < a.dk; i++)
-    for (int64_t j = 0; j < a.columns; j++) a.to[i * a.state_stride + j] = S[i * a.columns + j];
+  int64_t Hk() const { return q.shape[1]; }
+  int64_t Hv() const { return v.shape[1]; }
+  int64_t dk() const { return q.width(); }
+  int64_t dv() const { return v.width(); }
+  int64_t parts() const { return (dv() + DELTA_COLUMNS - 1) / DELTA_COLUMNS; } // of a head
+  int64_t key_head(int64_t h) const { return tiled ? h % Hk() : h / (Hv() / Hk()); }
+};
+
+// Part `part` of head h, without states. The rows are not empty.
+GatedDelta part_of(const DeltaHeads& heads, const StateRows& rows, int64_t h, int64_t part) {
+  const int64_t key = rows.first * heads.Hk() + heads.key_head(h), value = rows.first * heads.Hv() + h, at = part * DELTA_COLUMNS;
+  GatedDelta delta{};
+  delta.q = heads.q.row(key), delta.k = heads.k.row(key);
+  delta.v = heads.v.row(value) + at, delta.y = heads.y.row(value) + at;
+  delta.decay = heads.decay + value, delta.beta = heads.beta + value;
+  delta.rows = rows.end - rows.first, delta.dk = heads.dk(), delta.columns = std::min(DELTA_COLUMNS, heads.dv() - at);
+  delta.key_stride = heads.Hk() * heads.dk(), delta.value_stride = heads.Hv() * heads.dv();
+  delta.gate_stride = heads.Hv(), delta.state_stride = heads.dv();
+  delta.scale = heads.scale;
+  return delta;
 }
 
-// The operands; e^decay [T, Hv].
-struct DeltaOperands {
-  Floats q, k, v, beta, y;
-  const float* decay;
-  int64_t Hk, Hv, dk, dv;
-  float scale;
-  bool tiled;
+// A sequence without rows: columns [at, at + count) of a head.
+void copy_columns(const float* from, float* to, int64_t dk, int64_t dv, int64_t count) {
+  if (!to || from == to) return;
+  for (int64_t i = 0; i < dk; i++)
+    if (from) memcpy(to + i * dv, from + i * dv, count * sizeof(float));
+    else memset(to + i * dv, 0, count * sizeof(float));
+}
 
-  // Columns [column, column + count) of head h.
-  GatedDelta of(const StateRows& rows, int64_t h, int64_t column, int64_t count) const {
-    const int64_t key = rows.first * Hk + (tiled ? h % Hk : h / (Hv / Hk)), value = rows.first * Hv + h;
-    GatedDelta delta{};
-    delta.q = q.row(key), delta.k = k.row(key);
-    delta.v = v.row(value) + column, delta.y = y.row(value) + column;
-    delta.decay = decay + value, delta.beta = beta.data + value;
-    delta.rows = rows.end - rows.first, delta.dk = dk, delta.columns = count;
-    delta.key_stride = Hk * dk, delta.value_stride = Hv * dv, delta.gate_stride = Hv, delta.state_stride = dv;
-    delta.scale = scale;
-    return delta;
-  }
-};
+// Part `part` of head h of a sequence.
+void advance(const Call& call, const DeltaHeads& heads, const StateRows& rows, int64_t h, int64_t part, int thread) {
+  const int64_t dk = heads.dk(), dv = heads.dv(), at = h * dk * dv + part * DELTA_COLUMNS;
+  const float* const from = state_slot(call, GatedDeltaOp::STATE, rows.from);
+  float* const to = state_slot(call, GatedDeltaOp::STATE, rows.to);
+  const float* const columns_from = from ? from + at : nullptr;
+  float* const columns_to = to ? to + at : nullptr;
+  if (rows.first == rows.end)
+    return copy_columns(columns_from, columns_to, dk, dv, std::min(DELTA_COLUMNS, dv - part * DELTA_COLUMNS));
+  GatedDelta delta = part_of(heads, rows, h, part);
+  delta.from = columns_from, delta.to = columns_to;
+  if (from && h + 1 < heads.Hv()) delta.ahead = from + (h + 1) * dk * dv + part * DELTA_COLUMNS * dk;
+  delta.scratch = call.scratch.of(thread);
+  call.kernels.gated_delta(delta);
+}
 
 } // namespace
 
@@ -81,22 +76,15 @@ void GatedDeltaOp::run(Call& call) {
   const StateBatch batch(call, CU_SEQLENS, STATES, STATE, T, Hv, dk * dv);
   if (batch.count == 0 || Hv * dv == 0) return;
   call.scratch.reserve(delta_scratch(dk), decay.count);
-  float* const decays = call.scratch.shared();
-  call.split(decay.count, 8, [&](int64_t first, int64_t end, int) {
-    for (int64_t i = first; i < end; i++) decays[i] = std::exp(decay.data[i]);
+  float* const factors = call.scratch.shared();
+  call.split(decay.count, 16, [&](int64_t first, int64_t end, int) {
+    for (int64_t i = first; i < end; i++) factors[i] = std::exp(decay.data[i]);
   });
-  const DeltaOperands operands{q, k, v, beta, y, decays, Hk, Hv, dk, dv, call.number(SCALE), call.flag(TILED)};
-  const int64_t parts = (dv + delta_columns - 1) / delta_columns, cost = 4 * (dk + 1) * delta_columns * (1 + T / batch.count);
+  const DeltaHeads heads{q, k, v, y, factors, beta.data, call.flag(TILED), call.number(SCALE)};
+  const int64_t parts = heads.parts(), cost = 4 * (dk + 1) * std::min(dv, DELTA_COLUMNS) * (1 + T / batch.count);
   call.split(batch.count * Hv * parts, cost, [&](int64_t first, int64_t end, int thread) {
-    for (int64_t item = first; item < end; item++) {
-      const StateRows rows = batch[item / parts / Hv];
-      const int64_t h = item / parts % Hv, column = item % parts * delta_columns, at = h * dk * dv + column;
-      GatedDelta delta = operands.of(rows, h, column, std::min(delta_columns, dv - column));
-      if (const float* const from = state_slot(call, STATE, rows.from)) delta.from = from + at;
-      if (float* const to = state_slot(call, STATE, rows.to)) delta.to = to + at;
-      delta.scratch = call.scratch.of(thread);
-      gated_delta(delta);
-    }
+    for (int64_t item = first; item < end; item++)
+      advance(call, heads, batch[item / parts / Hv], item / parts % Hv, item % parts, thread);
   });
 }
 

@@ -7,30 +7,6 @@ namespace quern {
 
 namespace {
 
-// Consecutive rows of one sequence, some channels.
-struct ShortConv {
-  const float* x;    // [rows, channels], row_stride floats between rows
-  const float* past; // [L − 1, channels], the inputs before x
-  const float* w;    // [L, channels]
-  const float* bias; // [channels], or null
-  float* y;          // as x
-  int64_t row_stride, rows, L, channels;
-
-  // Input t, counted from the first row of `past`.
-  const float* input(int64_t t) const { return t < L - 1 ? past + t * channels : x + (t - L + 1) * row_stride; }
-};
-
-void short_conv(const ShortConv& a) {
-  for (int64_t t = 0; t < a.rows; t++) {
-    float* const y = a.y + t * a.row_stride;
-    for (int64_t c = 0; c < a.channels; c++) y[c] = a.bias ? a.bias[c] : 0;
-    for (int64_t j = 0; j < a.L; j++) {
-      const float *const w = a.w + j * a.channels, *const x = a.input(t + j);
-      for (int64_t c = 0; c < a.channels; c++) y[c] += w[c] * x[c];
-    }
-  }
-}
-
 // Scratch of a thread: a block of channels.
 struct Block {
   int64_t first, channels, L;
@@ -65,7 +41,7 @@ void convolve(const Call& call, const StateBatch& batch, const Block& block, con
     block.read(state_slot(call, ShortConvOp::STATE, rows.from), D);
     const ShortConv conv{x.row(rows.first) + block.first, block.past, block.w, bias ? bias + block.first : nullptr,
                          y.row(rows.first) + block.first, D, count, block.L, block.channels};
-    short_conv(conv);
+    call.kernels.short_conv(conv);
     if (float* const state = state_slot(call, ShortConvOp::STATE, rows.to))
       for (int64_t i = 0; i < block.L - 1; i++)
         memcpy(state + i * D + block.first, conv.input(count + i), block.channels * sizeof(float));

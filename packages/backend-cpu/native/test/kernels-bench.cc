@@ -250,12 +250,36 @@ void attention(const Kernels& k) {
       decode_step(k, kernel, name, 64, 4, rows, 1);
 }
 
+// 32 value heads of 128 × 128, 2 MiB per layer. One row: the states of 32 layers in turn, from memory; else one layer.
+void states(const Kernels& k) {
+  constexpr int64_t Hk = 16, Hv = 32, d = 128, size = Hv * d * d;
+  for (int64_t rows : {1, 512}) {
+    const int64_t layers = rows == 1 ? 32 : 1;
+    const std::vector<float> q = normals(1, rows * Hk * d, 0.1f), v = normals(2, rows * Hv * d);
+    const std::vector<float> decay(size_t(rows * Hv), 0.9f), beta(size_t(rows * Hv), 0.5f);
+    std::vector<float> state(size_t(layers * size)), y(v.size()), scratch(size_t(delta_scratch(d)));
+    const auto part = [&](float* layer, int64_t h, int64_t column) {
+      float* const S = layer + h * d * d;
+      k.gated_delta({q.data() + h / 2 * d, q.data() + h / 2 * d, v.data() + h * d + column, y.data() + h * d + column, decay.data() + h,
+                     beta.data() + h, S + column, S + column, h + 1 < Hv ? S + d * d + column * d : nullptr, rows, d, DELTA_COLUMNS,
+                     Hk * d, Hv * d, Hv, d, 1, scratch.data()});
+    };
+    const double time = seconds([&] {
+      for (int64_t layer = 0; layer < layers; layer++)
+        for (int64_t h = 0; h < Hv; h++)
+          for (int64_t column = 0; column < d; column += DELTA_COLUMNS) part(state.data() + layer * size, h, column);
+    });
+    const double bytes = 2 * 4 * double(layers * size), operations = 6 * double(rows * layers * size);
+    printf("%-11s gated_delta %3ld rows: states read and written %6.2f GB/s, %6.1f GFLOP/s\n", k.name, rows, bytes / time * 1e-9, operations / time * 1e-9);
+  }
+}
+
 } // namespace
 
 int main(int argc, char** argv) { // names of benchmarks; without names: all
   const std::pair<const char*, void (*)(const Kernels&)> all[] = {
       {"decode", decode}, {"gemm", gemm}, {"packed", packed_gemm},
-      {"crossover", crossover}, {"words", gemm_of_words}, {"rows", rows}, {"attention", attention}};
+      {"crossover", crossover}, {"words", gemm_of_words}, {"rows", rows}, {"attention", attention}, {"states", states}};
   for (const Kernels* table : available())
     for (const auto& [name, time] : all)
       if (argc < 2 || std::any_of(argv + 1, argv + argc, [&](const char* asked) { return !strcmp(asked, name); })) time(*table);

@@ -1150,6 +1150,125 @@ void rope() {
       }
 }
 
+// ---- states
+
+// The kernel's rows, all at once or one by one; rows of x and y lie `stride` floats apart.
+void short_conv_of(int64_t channels, int64_t L, int64_t rows, bool bias, Check& check) {
+  const int64_t stride = channels + 3;
+  const std::vector<float> x = normals(1, rows * stride), past = normals(2, (L - 1) * channels);
+  const std::vector<float> w = normals(3, L * channels), b = normals(4, channels);
+  Guarded<float> y(rows * stride), alone(rows * stride);
+  ShortConv conv{x.data(), past.data(), w.data(), bias ? b.data() : nullptr, y.data(), stride, rows, L, channels};
+  k->short_conv(conv);
+  for (int64_t t = 0; t < rows; t++) {
+    std::vector<float> before; // the inputs before row t
+    for (int64_t i = 0; i < L - 1; i++) before.insert(before.end(), conv.input(t + i), conv.input(t + i) + channels);
+    k->short_conv({x.data() + t * stride, before.data(), w.data(), conv.bias, alone.data() + t * stride, stride, 1, L, channels});
+  }
+  check.that(y.intact() && alone.intact(), at({channels, L, rows}) + " writes outside");
+  for (int64_t t = 0; t < rows; t++)
+    for (int64_t c = 0; c < stride; c++) {
+      const float got = y[t * stride + c];
+      check.that(same(got, alone[t * stride + c]), "a row alone " + at({channels, L, rows, t, c}));
+      if (c >= channels) {
+        check.that(got == y.canary(), at({channels, L, rows}) + " writes between rows");
+        continue;
+      }
+      double want = bias ? b[size_t(c)] : 0, magnitude = std::abs(want);
+      for (int64_t j = 0; j < L; j++) {
+        const double product = double(w[size_t(j * channels + c)]) * double(conv.input(t + j)[c]);
+        want += product, magnitude += std::abs(product);
+      }
+      check.near(got, want, 1e-30, 1e-6, magnitude, at({channels, L, rows, t, c}));
+    }
+}
+
+void short_conv() {
+  Check check("short_conv agrees with its definition");
+  for (int64_t channels : {0, 1, 4, 7, 8, 15, 16, 17, 33, 70})
+    for (int64_t L : {1, 2, 3, 4, 5, 9})
+      for (int64_t rows : {0, 1, 2, 7}) short_conv_of(channels, L, rows, (channels + rows) % 2, check);
+}
+
+// Rows of one value head; strides are wider than rows.
+struct Delta {
+  int64_t rows, dk, columns;
+  int64_t key_stride = dk + 1, value_stride = columns + 2, gate_stride = 3, state_stride = columns + 1;
+  std::vector<float> q = normals(1, rows * key_stride, 0.3f), k = normals(2, rows * key_stride, 0.3f), v = normals(3, rows * value_stride);
+  std::vector<float> decay = normals(4, rows * gate_stride, 0.1f), beta = normals(5, rows * gate_stride, 0.3f);
+  std::vector<float> state = normals(6, dk * state_stride);
+  std::vector<float> scratch = std::vector<float>(size_t(delta_scratch(dk)));
+
+  // Rows [first, first + count); S is read from `from` and written to `to`; either may be null.
+  GatedDelta of(int64_t first, int64_t count, const float* from, float* to, float* y) {
+    return {q.data() + first * key_stride, k.data() + first * key_stride, v.data() + first * value_stride, y + first * value_stride,
+            decay.data() + first * gate_stride, beta.data() + first * gate_stride, from, to, nullptr, count, dk, columns,
+            key_stride, value_stride, gate_stride, state_stride, 0.5f, scratch.data()};
+  }
+};
+
+void delta_agrees(Delta& d, bool zeros, Guarded<float>& y, Guarded<float>& to, Check& check) {
+  for (int64_t j = 0; j < d.columns; j++) {
+    std::vector<double> S(size_t(d.dk), 0);
+    for (int64_t i = 0; !zeros && i < d.dk; i++) S[size_t(i)] = d.state[size_t(i * d.state_stride + j)];
+    for (int64_t t = 0; t < d.rows; t++) {
+      const float *const q = d.q.data() + t * d.key_stride, *const keys = d.k.data() + t * d.key_stride;
+      double recalled = 0, sum = 0;
+      for (int64_t i = 0; i < d.dk; i++) recalled += keys[i] * (S[size_t(i)] *= d.decay[size_t(t * d.gate_stride)]);
+      const double change = d.beta[size_t(t * d.gate_stride)] * (d.v[size_t(t * d.value_stride + j)] - recalled);
+      for (int64_t i = 0; i < d.dk; i++) sum += q[i] * (S[size_t(i)] += keys[i] * change);
+      check.near(y[t * d.value_stride + j], 0.5 * sum, 1e-5, 1e-5, sum, "y " + at({d.dk, d.columns, t, j}));
+    }
+    for (int64_t i = 0; i < d.dk; i++)
+      check.near(to[i * d.state_stride + j], S[size_t(i)], 1e-5, 1e-5, S[size_t(i)], "S " + at({d.dk, d.columns, i, j}));
+  }
+}
+
+void gated_delta_of(int64_t rows, int64_t dk, int64_t columns, bool zeros, Check& check) {
+  Delta d{rows, dk, columns};
+  const std::string what = at({rows, dk, columns});
+  for (float& decay : d.decay) decay = 0.9f + decay;
+  const float* const from = zeros ? nullptr : d.state.data();
+  Guarded<float> y(rows * d.value_stride), alone(y.size()), to(dk * d.state_stride), in_place(to.size());
+  k->gated_delta(d.of(0, rows, from, to.data(), y.data()));
+  check.that(y.intact() && to.intact(), what + " writes outside");
+  delta_agrees(d, zeros, y, to, check);
+  k->gated_delta(d.of(0, rows, from, nullptr, alone.data()));
+  for (int64_t i = 0; i < y.size(); i++) check.that(same(y[i], alone[i]), "y without a state " + what);
+  std::copy(d.state.begin(), d.state.end(), in_place.data());
+  for (int64_t t = 0; t < rows; t++) k->gated_delta(d.of(t, 1, t || !zeros ? in_place.data() : nullptr, in_place.data(), alone.data()));
+  for (int64_t i = 0; i < y.size(); i++) {
+    check.that(same(y[i], alone[i]), "rows alone " + what);
+    if (i % d.value_stride >= columns) check.that(y[i] == y.canary(), what + " writes between rows");
+  }
+  for (int64_t i = 0; i < to.size(); i++) {
+    const bool beside = i % d.state_stride >= columns;
+    check.that(same(in_place[i], beside ? d.state[size_t(i)] : to[i]), "S in place " + what);
+    if (beside) check.that(to[i] == to.canary(), what + " writes between columns");
+  }
+}
+
+void gated_delta() {
+  Check check("gated_delta agrees with its definition");
+  for (int64_t dk : {1, 2, 24, 65})
+    for (int64_t columns : {1, 3, 4, 8, 15, 16, 17, 31, 32, 40, 63, 64})
+      for (int64_t rows : {1, 2, 5}) gated_delta_of(rows, dk, columns, (columns + rows) % 2, check);
+}
+
+void gated_delta_keeps_what_is_not_finite() {
+  Check check("gated_delta: a NaN in v stays in its column, one in k reaches all");
+  constexpr int64_t columns = 43;
+  for (bool in_key : {false, true}) {
+    Delta d{3, 8, columns};
+    (in_key ? d.k[size_t(d.key_stride)] : d.v[size_t(d.value_stride + 20)]) = NAN; // row 1
+    Guarded<float> y(d.rows * d.value_stride);
+    k->gated_delta(d.of(0, d.rows, nullptr, nullptr, y.data()));
+    for (int64_t t = 0; t < d.rows; t++)
+      for (int64_t j = 0; j < columns; j++)
+        check.that(std::isnan(y[t * d.value_stride + j]) == (t > 0 && (in_key || j == 20)), at({in_key, t, j}));
+  }
+}
+
 // ---- attention
 
 // Writes a head of d elements in the form of a cache type.
@@ -1676,6 +1795,9 @@ void test_tables(int count, char** names) {
     softmax();
     argmax();
     rope();
+    short_conv();
+    gated_delta();
+    gated_delta_keeps_what_is_not_finite();
     convert();
     rows_of_bytes();
     rounding();

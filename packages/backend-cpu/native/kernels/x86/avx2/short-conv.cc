@@ -1,0 +1,2 @@
+#include "vector.h"
+#include "../../simd/short-conv.h"
