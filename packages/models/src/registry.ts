@@ -30,7 +30,10 @@ import { phi3 } from './phi3.js';
 import { qwen2 } from './qwen2.js';
 import { qwen3 } from './qwen3.js';
 import { qwen3Moe } from './qwen3-moe.js';
+import { qwen3Next } from './qwen3-next.js';
 import { qwen3Vl } from './qwen3-vl.js';
+import { qwen35 } from './qwen35.js';
+import { qwen35Moe } from './qwen35-moe.js';
 import { type RegisteredArchitecture, registeredArchitectures } from './registered.js';
 import { seedOss } from './seed-oss.js';
 import { smolLm3 } from './smollm3.js';
@@ -49,6 +52,9 @@ const ours: readonly RegisteredArchitecture[] = [
   qwen3,
   mixtral,
   qwen3Moe,
+  qwen3Next,
+  qwen35,
+  qwen35Moe,
   qwen3Vl,
   gemma2,
   gemma3,

@@ -25,6 +25,8 @@ export interface Heads {
   readonly q: Tensor;
   readonly k: Tensor;
   readonly v: Tensor;
+  /** [T, H · d]: the heads' outputs are multiplied by its sigmoid (Qiu et al. 2025, Gated Attention). */
+  readonly gate?: Tensor;
 }
 
 /** x [T, D], normed → q, k and v before the rotation. */
@@ -48,7 +50,7 @@ export function attendCache(b: Backend, config: DecoderConfig) {
   const attnConfigs = config.windows.map((window) => attnConfig(config, window));
 
   return (
-    { q, k, v }: Heads,
+    { q, k, v, gate }: Heads,
     w: AttentionWeights,
     i: number,
     batch: AttentionBatch,
@@ -62,7 +64,8 @@ export function attendCache(b: Backend, config: DecoderConfig) {
     b.kvAppend(kv, rotated(k), v, batch.slots);
     const attnConfig = { ...attnConfigs[i]!, bf16: w.q.format !== 'f32' };
     const y = b.attention(rotatedQ, kv, batch, attnConfig, w.sinks); // [T, H, d]
-    return b.linear(b.view(y, [T, heads * headDim]), w.attnOutput, { bias: w.attnOutputBias }); // [T, D]
+    const flat = b.view(y, [T, heads * headDim]);
+    return b.linear(gate ? b.mul(flat, b.sigmoid(gate)) : flat, w.attnOutput, { bias: w.attnOutputBias }); // [T, D]
   };
 }
 

@@ -56,8 +56,26 @@ export interface DecoderConfig {
   readonly layerStates?: readonly (LayerState | undefined)[];
   /** Layers that follow these in the file and predict further tokens (NextN); they are not read. */
   readonly nextN?: number;
+  /** Of layers with a gated delta rule (Qwen3-Next). */
+  readonly deltaRule?: DeltaRuleConfig;
   /** For models with a mixture of experts. */
   readonly mixture?: MixtureConfig;
+}
+
+/** The sizes of a gated delta rule. */
+export interface DeltaRuleConfig {
+  /** Hk: heads of q and k. */
+  readonly keyHeads: number;
+  /** Hv: heads of v and of the state; a multiple of Hk. */
+  readonly valueHeads: number;
+  /** dk. */
+  readonly keyDim: number;
+  /** dv. */
+  readonly valueDim: number;
+  /** Inputs of the convolutions. */
+  readonly taps: number;
+  /** Value head h goes with key head h mod Hk, as in llama.cpp's files; else with ⌊h / (Hv / Hk)⌋. */
+  readonly tiled: boolean;
 }
 
 /** The mixture of experts in sparse layers. */

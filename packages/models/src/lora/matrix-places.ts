@@ -1,7 +1,7 @@
 import type { Architecture } from '../architecture.js';
 import type { DecoderConfig } from '../config/decoder-config.js';
 import type { Naming } from '../weights/weight-file.js';
-import type { WeightEntry } from '../weights/weight-table.js';
+import type { RowRange, WeightEntry } from '../weights/weight-table.js';
 import { badAdapter } from './stored-adapter.js';
 
 /** A parameter that is `rows` rows of a matrix in files, from row `from` on. */
@@ -70,14 +70,21 @@ function placeOf(
   if (entry.uses?.(config).every((use) => use === 'embed')) return undefined; // rows by index: no product
   const [rows, columns, ...more] = entry.shape(config);
   if (columns === undefined || more.length > 0) return undefined;
-  const { from, of } = entry.rows?.(config) ?? { from: 0, of: rows! };
+  const fused = entry.rows?.(config) ?? { from: 0, of: rows! };
+  const own = 'ranges' in fused ? listed(fused.ranges) : undefined;
+  const from = 'from' in fused ? fused.from : 0;
   const order = naming === 'huggingFace' ? entry.huggingFaceRows?.(config) : undefined;
-  const rowList = order?.flatMap(([first, count]) => Array.from({ length: count }, (_, row) => first + row));
+  const stored = order && listed(order);
+  const inWhole = (row: number) => own?.[row] ?? from + row;
   return {
-    ...{ layer, field, from, rows: rows!, of, columns },
-    ...(rowList && { rowOf: (row: number) => rowList[from + row]! }),
+    ...{ layer, field, from, rows: rows!, of: fused.of, columns },
+    ...((own || stored) && { rowOf: (row: number) => stored?.[inWhole(row)] ?? inWhole(row) }),
   };
 }
+
+/** The rows of ranges, one by one. */
+const listed = (ranges: readonly RowRange[]): readonly number[] =>
+  ranges.flatMap(([first, count]) => Array.from({ length: count }, (_, row) => first + row));
 
 /** 'model.layers.0.self_attn.q_proj.weight' → 'q_proj', each once. */
 const moduleNames = (matrices: Iterable<string>): string =>

@@ -43,7 +43,8 @@ export async function decodeToF32(
     at += length;
   }
   const plus = 'plus' in tensor ? tensor.plus : undefined;
-  return plus === undefined ? values : values.map((value) => value + plus);
+  if (plus !== undefined) return values.map((value) => value + plus);
+  return 'isLog' in tensor ? values.map((value) => -Math.exp(value)) : values;
 }
 
 async function decodeInto(into: Uint8Array, tensor: FileTensor, options: DecodeOptions): Promise<void> {

@@ -9,6 +9,8 @@ export interface FileTensor extends WeightSource {
   readonly transposed?: { readonly from: number; readonly of: number };
   /** Added to every value. */
   readonly plus?: number;
+  /** The file has ln(−value) of every value. */
+  readonly isLog?: true;
   /** Every value: no file has the tensor, and the bytes are empty. */
   readonly constant?: number;
 }

@@ -31,7 +31,7 @@ export function readsNatively(backend: Backend, tensor: StoredTensor): boolean {
 const isTransposed = (tensor: StoredTensor): boolean => 'transposed' in tensor;
 
 /** Constants, and norms w + 1: small, so no notice reports them. */
-const isMade = (tensor: StoredTensor): boolean => isConstant(tensor) || 'plus' in tensor;
+const isMade = (tensor: StoredTensor): boolean => isConstant(tensor) || 'plus' in tensor || 'isLog' in tensor;
 
 const readsGrouped = (backend: Backend, { quantised }: GroupedTensor): boolean =>
   !!backend.quantGptq?.bits.has(quantised.bits);

@@ -4,7 +4,7 @@ import { ModelError } from '../error.js';
 import type { FileTensor } from './file-tensor.js';
 import { gatherRows, rangesWithin, takeRows } from './map-tensors.js';
 import type { StoredTensor, WeightFile } from './weight-file.js';
-import type { RowRange, WeightEntry, WeightTable } from './weight-table.js';
+import type { FusedRows, RowRange, WeightEntry, WeightTable } from './weight-table.js';
 
 /** A field of the architecture with its tensor. */
 export interface ResolvedWeight {
@@ -66,10 +66,18 @@ function findTensor<Config>(
   const rows = entry.rows?.(config);
   const whole = needTensor(name, rows ? [rows.of, ...shape.slice(1)] : shape, file, entry);
   const order = orderOf(entry, config, file);
-  const [first, count] = [rows?.from ?? 0, shape[0]!];
-  if (order) return gatherRows(whole, rangesWithin(order, first, count));
-  return shifted(rows ? takeRows(whole, first, count) : whole, entry, file);
+  const own = rangesOf(rows, shape[0]!);
+  if (order)
+    return gatherRows(
+      whole,
+      own.flatMap(([first, count]) => rangesWithin(order, first, count)),
+    );
+  if (own.length > 1) return gatherRows(whole, own);
+  return shifted(rows ? takeRows(whole, ...own[0]!) : whole, entry, file);
 }
+
+const rangesOf = (rows: FusedRows | undefined, count: number): readonly RowRange[] =>
+  rows && 'ranges' in rows ? rows.ranges : [[rows?.from ?? 0, count]];
 
 /** The tensor that holds a parameter beside others, with its rows in the order of GGUF files: [of, K]. */
 export function wholeTensor<Config>(
@@ -124,9 +132,10 @@ function needRows(
 
 function shifted<Config>(
   tensor: FileTensor,
-  { huggingFacePlus: plus }: WeightEntry<Config>,
+  { huggingFacePlus: plus, huggingFaceIsLog }: WeightEntry<Config>,
   { naming }: WeightFile,
 ): FileTensor {
+  if (huggingFaceIsLog && naming === 'huggingFace') return { ...tensor, isLog: true };
   return plus !== undefined && naming === 'huggingFace' ? { ...tensor, plus } : tensor;
 }
 
@@ -182,8 +191,7 @@ function transposedOf(tensor: FileTensor): FileTensor {
 
 function checkTensor(tensor: FileTensor, shape: readonly number[], file: WeightFile): FileTensor {
   const at = `${tensor.bytes.path}: tensor '${tensor.name}'`;
-  if (file.naming === 'huggingFace' && isPadded(tensor.shape, shape))
-    return checkTensor({ ...tensor, shape }, shape, file);
+  if (isPadded(tensor.shape, shape)) return checkTensor({ ...tensor, shape }, shape, file);
   if (tensor.shape.length !== shape.length || tensor.shape.some((size, i) => size !== shape[i]))
     throw new ModelError(
       'BAD_WEIGHT_SHAPE',
@@ -202,9 +210,11 @@ function checkTensor(tensor: FileTensor, shape: readonly number[], file: WeightF
   return tensor;
 }
 
-/** Whether a shape is the wanted one with more sizes of 1: weights of depthwise convolutions [D, 1, L]. */
-const isPadded = (stored: readonly number[], shape: readonly number[]): boolean =>
-  stored.length > shape.length && stored.filter((size) => size !== 1).join() === shape.join();
+/** Whether only sizes of 1 differ: depthwise convolutions are [D, 1, L], a row may be a vector. */
+function isPadded(stored: readonly number[], shape: readonly number[]): boolean {
+  const sizes = (of: readonly number[]) => of.filter((size) => size !== 1).join();
+  return stored.length !== shape.length && sizes(stored) === sizes(shape);
+}
 
 /** Integer tensors of files have other purposes; as parameters they would lack a scale. */
 const integers: ReadonlySet<string> = new Set(['i8', 'i16', 'i32', 'i64']);

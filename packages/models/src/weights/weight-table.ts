@@ -2,6 +2,12 @@ import type { Weight, WeightUse } from '@quern/core';
 import type { DecoderConfig } from '../config/decoder-config.js';
 import type { Naming } from './weight-file.js';
 
+/** The rows of a parameter in a fused tensor of `of` rows. */
+export type FusedRows = { readonly of: number } & (
+  | { readonly from: number }
+  | { readonly ranges: readonly RowRange[] }
+);
+
 /** Consecutive rows of a tensor: the first, and how many. */
 export type RowRange = readonly [from: number, count: number];
 
@@ -14,8 +20,11 @@ export interface WeightEntry<Config = DecoderConfig> extends Readonly<Record<Nam
   shape(config: Config): readonly number[];
   /** Name with `{e}` in older GGUF files, which hold a stack as separate matrices. */
   readonly ggufApart?: string;
-  /** For fused tensors [of, K]: the parameter has rows `from`, `from + 1`, …; their number is `shape[0]`. */
-  rows?(config: Config): { readonly from: number; readonly of: number };
+  /**
+   * For fused tensors [of, K]: the parameter has rows `from`, `from + 1`, …, or those of `ranges`; their number is
+   * `shape[0]`.
+   */
+  rows?(config: Config): FusedRows;
   /**
    * For fused tensors: the rows of Hugging Face's tensor in the order of GGUF's, as ranges. Absent: both have one order.
    */
@@ -29,6 +38,8 @@ export interface WeightEntry<Config = DecoderConfig> extends Readonly<Record<Nam
   };
   /** Added to every value of Hugging Face files; GGUF files hold the sum (norms multiply by 1 + w). */
   readonly huggingFacePlus?: number;
+  /** Hugging Face files hold ln(−value) of every value (A_log of Mamba and delta rules); GGUF files the values. */
+  readonly huggingFaceIsLog?: true;
   /** Every element is this number, and no file has it: the bias of a LayerNorm without one is 0 (Cohere). */
   readonly constant?: number;
   /** The file may lack it. */
