@@ -48,7 +48,7 @@ const hasBias = ({ routerBias, gateExpertsBias, upExpertsBias, downExpertsBias }
   [routerBias, gateExpertsBias, upExpertsBias, downExpertsBias].some((bias) => bias !== undefined);
 
 /** x [T, K] times the matrices of experts `ids` [T, k], and their biases: → [T · k, N]. */
-function expertRows(b: Backend, x: Tensor, ids: Tensor, matrices: Weight, bias?: Weight): Tensor {
+export function expertRows(b: Backend, x: Tensor, ids: Tensor, matrices: Weight, bias?: Weight): Tensor {
   const [T, k] = ids.shape as [number, number];
   const y = b.expertLinear(x, matrices, ids); // [T, k, N]
   const rows = b.view(y, [T * k, y.shape[2]!]);
@@ -83,7 +83,7 @@ export function sparseFeedForward(b: Backend, { mixture: routing }: DecoderConfi
 }
 
 /** Top k of scores [T, E]. Renormalised: softmax over the k scores alone, since softmax's divisor cancels. */
-function route(b: Backend, scores: Tensor, { chosen, renormalise }: MixtureConfig) {
+export function route(b: Backend, scores: Tensor, { chosen, renormalise }: MixtureConfig) {
   const { values, indices } = b.topK(renormalise ? scores : b.softmax(scores), chosen);
   return { ids: indices, weights: renormalise ? b.softmax(values) : values };
 }
