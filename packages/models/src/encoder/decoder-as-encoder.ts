@@ -11,7 +11,7 @@ import type { WeightEntry, WeightTable } from '../weights/weight-table.js';
 import type { Encoder, EncoderArchitecture } from './encoder.js';
 import { ggufPooling } from './encoder-config.js';
 import type { EncoderConfig } from './encoder-parameters.js';
-import { wholeTexts } from './uncached-backend.js';
+import { needNoSinks, wholeTexts } from './uncached-backend.js';
 
 /** The configuration of a decoder, and of its use as an encoder. */
 export type TextDecoderConfig = DecoderConfig & EncoderConfig;
@@ -54,7 +54,7 @@ export function decoderAsEncoder(decoder: Architecture, causal = true): TextDeco
     name: decoder.name,
     names: decoder.names,
     weights: textWeights(decoder),
-    rename: (file) => renameLabels(decoder.rename?.(underModel(file)) ?? underModel(file)),
+    rename: (file) => renameLabels(file.naming === 'gguf' ? file : renameModel(decoder, file)),
     configFromGguf: (source) => fromGguf(decoder.configFromGguf(source), source, causal),
     configFromHuggingFace: (source) => fromHuggingFace(decoder.configFromHuggingFace(source), source, causal),
     build: (b, w, config: TextDecoderConfig) => textDecoder(decoder, b, w, config),
@@ -67,6 +67,11 @@ const isTextDecoder = (architecture: EncoderArchitecture): architecture is TextD
 /** The decoder of an encoder's architecture, if it is one. */
 export const decoderOf = (architecture: EncoderArchitecture): Architecture | undefined =>
   isTextDecoder(architecture) ? architecture.decoder : undefined;
+
+function renameModel(decoder: Architecture, file: WeightFile): WeightFile {
+  const whole = underModel(file);
+  return decoder.rename?.(whole) ?? whole;
+}
 
 /** Files of a bare model (Qwen3Model) lack the prefix of a class with a head. */
 function underModel(file: WeightFile): WeightFile {
@@ -141,6 +146,7 @@ function textDecoder(
   w: AnyLoadedWeights,
   config: TextDecoderConfig,
 ): Encoder {
+  needNoSinks(w.layers.some(({ sinks }) => sinks));
   const { backend, cache, batchOf } = wholeTexts(b, config);
   const decoder = architecture.build(backend, w, config);
   const { yes, no } = w as { readonly yes?: Weight; readonly no?: Weight };

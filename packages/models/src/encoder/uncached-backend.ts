@@ -13,6 +13,15 @@ export interface WholeTexts {
   batchOf(batch: EncoderBatch): AttentionBatch;
 }
 
+/** @throws ModelError UNSUPPORTED_CONFIG for attention with sinks, which needs a cache */
+export function needNoSinks(has: boolean): void {
+  if (has)
+    throw new ModelError(
+      'UNSUPPORTED_CONFIG',
+      'this model embeds no texts: its attention has sinks, which the op uncachedAttention does not take',
+    );
+}
+
 /**
  * The backend of a decoder that reads whole texts in one step: its attention looks at the keys and values that the step
  * appends, instead of a cache.
@@ -23,11 +32,7 @@ export function wholeTexts(b: Backend, config: DecoderConfig & EncoderConfig): W
   let texts: EncoderBatch | undefined;
 
   const attention: Backend['attention'] = (q, layer, _batch, attn: AttnConfig, sinks) => {
-    if (sinks)
-      throw new ModelError(
-        'UNSUPPORTED_CONFIG',
-        'attention with sinks needs a cache (uncachedAttention takes none): this model embeds no texts',
-      );
+    needNoSinks(sinks !== undefined);
     const { k, v } = appended.get(layer)!;
     if (config.causal) return b.uncachedAttention(q, k, v, texts!, attn);
     return windowedAttention(b, { q, k, v }, texts!, attn);
