@@ -58,6 +58,7 @@ export {
 export { type EncoderAttentionWeights, encoderAttention } from './encoder/attention.js';
 export { bert, bertEncoder } from './encoder/bert.js';
 export { bertWeights } from './encoder/bert-weights.js';
+export { decoderAsEncoder, type TextDecoder, type TextDecoderConfig } from './encoder/decoder-as-encoder.js';
 export { type BatchOptions, type EmbedBackend, embedBackend, rowsOfStep } from './encoder/embed-backend.js';
 export type { Encoder, EncoderArchitecture, EncoderBatch } from './encoder/encoder.js';
 export {
