@@ -4,9 +4,18 @@ import { type Names, ownOptions } from './own-options.js';
 import { truncated } from './truncated.js';
 
 /** Options of `providerOptions.quern` for embedding models. */
-export type EmbeddingModelOptions = Pick<EmbedOptions, 'maxTokens' | 'truncate' | 'prompt' | 'prefix'>;
+export type EmbeddingModelOptions = Pick<
+  EmbedOptions,
+  'maxTokens' | 'truncate' | 'prompt' | 'prefix' | 'dimensions'
+>;
 
-const names: Names<EmbeddingModelOptions> = { maxTokens: true, truncate: true, prompt: true, prefix: true };
+const names: Names<EmbeddingModelOptions> = {
+  maxTokens: true,
+  truncate: true,
+  prompt: true,
+  prefix: true,
+  dimensions: true,
+};
 
 /** An encoder of the runtime for `embed` and `embedMany`. One call takes any number of texts. */
 export class QuernEmbeddingModel implements EmbeddingModelV3 {

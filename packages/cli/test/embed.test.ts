@@ -69,10 +69,25 @@ test('inspect has no plan for an encoder, nor flags for one', async () => {
   ]);
 });
 
+test('a language model embeds, and says how; it ranks nothing', async () => {
+  const { code, stdout, stderr } = await quern(['embed', 'demo', 'a', 'b', '--json']);
+  expect([code, JSON.parse(stdout).embeddings.length]).toEqual([0, 2]);
+  expect(stderr.match(/is a language model.*the mean of the hidden states/g)).toHaveLength(1);
+  expect((await quern(['rerank', 'demo', 'a', 'b'])).stderr).toContain('(NO_CLASSIFIER)');
+});
+
+test('--dimensions: the first numbers, of length 1', async () => {
+  const embeddings = async (...flags: string[]): Promise<number[][]> =>
+    JSON.parse((await quern(['embed', model, 'a b', '--json', ...flags])).stdout).embeddings;
+  const [[whole], [short]] = [await embeddings(), await embeddings('--dimensions', '5')];
+  const length = Math.hypot(...whole!.slice(0, 5));
+  expect(short).toHaveLength(5);
+  for (const [i, value] of short!.entries()) expect(value).toBeCloseTo(whole![i]! / length, 6);
+  const wide = await quern(['embed', model, 'a', '--dimensions', '9999']);
+  expect(wide.stderr).toMatch(/dimensions is 9999; it must be a whole number from 1 to \d+/);
+});
+
 test('no texts, and a model of another kind: errors', async () => {
   expect((await quern(['embed', model])).stderr).toContain('there is no text');
-  const { code, stderr } = await quern(['embed', 'demo', 'a']);
-  expect(code).toBe(1);
-  expect(stderr).toContain('is a language model');
   expect((await quern(['run', model, '-p', 'a'])).stderr).toContain('is an encoder');
 });

@@ -52,9 +52,8 @@ test.each([
   ['run', [whisper, 'Hi'], ofSpeech],
   ['run', [ggml, 'Hi'], ofSpeech],
   ['logits', [whisper, '--ids', '1'], ofSpeech],
-  ['embed', ['demo', 'Hi'], ofLanguage],
   ['embed', [ggml, 'Hi'], ofSpeech],
-  ['rerank', ['demo', 'Hi', 'Ho'], ofLanguage],
+  ['rerank', [ggml, 'Hi', 'Ho'], ofSpeech],
   ['transcribe', ['demo', join(folder, 'speech.wav')], ofLanguage],
   ['transcribe', [encoder, join(folder, 'speech.wav')], ofEncoder],
 ])('%s %j', async (command, args, says) => {

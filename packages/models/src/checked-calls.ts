@@ -92,6 +92,15 @@ export function checkedDecoder(
       const y = callOf(name, call, () => decoder.layer(x, i, batch, cache));
       return needTensor(name, call, y, x.shape);
     },
+    ...(decoder.norm && {
+      norm: (x: Tensor) =>
+        needTensor(
+          name,
+          'norm',
+          callOf(name, 'norm', () => decoder.norm?.(x)),
+          x.shape,
+        ),
+    }),
     logits: (x) =>
       needTensor(
         name,

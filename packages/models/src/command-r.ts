@@ -86,9 +86,10 @@ export function cohereDecoder(
   config: DecoderConfig,
 ): Decoder {
   const blocks = { attention: selfAttention(b, config), feedForward: swigluFeedForward(b) };
-  const { embed, logits } = embedAndLogits(b, w, config);
+  const { embed, norm, logits } = embedAndLogits(b, w, config);
   return {
     embed,
+    norm,
     layer: preNormLayer(b, w, config, blocks),
     logits: (x) => b.scale(logits(x), config.logitFactor ?? 1), // [R, V]
   };

@@ -12,6 +12,8 @@ export interface Decoder {
    * cache.
    */
   layer(x: Tensor, i: number, batch: AttentionBatch, cache: KvCache): Tensor;
+  /** Any rows of the residual stream after the last layer [R, D] → hidden states [R, D], for embeddings. Absent: none. */
+  norm?(x: Tensor): Tensor;
   /** Any rows of the residual stream after the last layer [R, D] → logits [R, V]. */
   logits(x: Tensor): Tensor;
 }

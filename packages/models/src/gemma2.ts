@@ -91,12 +91,14 @@ export function gemmaDecoder<W extends GemmaWeights>(
     cache: KvCache,
   ) => Tensor,
 ): Decoder {
-  const { embed, logits } = embedAndLogits(b, w, config);
+  const { logits, ...ends } = embedAndLogits(b, w, config);
   const feedForward = gegluFeedForward(b);
   const norm = rootMeanSquareNorm(b, config);
 
   return {
-    embed: (ids: Tensor) => b.scale(embed(ids), Math.sqrt(config.width)), // [T, D]
+    ...ends,
+
+    embed: (ids: Tensor) => b.scale(ends.embed(ids), Math.sqrt(config.width)), // [T, D]
 
     layer(x: Tensor, i: number, batch: AttentionBatch, cache: KvCache): Tensor {
       const layer: W['layers'][number] = w.layers[i]!;

@@ -1,5 +1,7 @@
 import type { Architecture } from './architecture.js';
+import type { DecoderConfig } from './config/decoder-config.js';
 import { gemmaDiffers, gemmaFromGguf, gemmaFromHuggingFace } from './config/gemma.js';
+import type { HuggingFaceSource } from './config/hugging-face.js';
 import { gemma2Weights, gemmaDecoder, gemmaNorm } from './gemma2.js';
 import { qwen3Attention } from './qwen3.js';
 import { mapTensors } from './weights/map-tensors.js';
@@ -31,16 +33,22 @@ export const gemma3: Architecture = {
   gguf: { name: 'gemma3', rope: 'halves', windowPeriod: 6, llamaCppDiffers: gemmaDiffers(6, 62) },
   configFromGguf: (source) => gemmaFromGguf(source, { windowPeriod: 6, windowTheta }, 62),
   configFromHuggingFace: ({ settings, ...source }) => {
-    const text = (settings.section('text_config') ?? settings).withDefaults(gemma3Defaults);
+    const text = settings.section('text_config') ?? settings;
     if (text.flag('use_bidirectional_attention'))
       text.refuse('use_bidirectional_attention', 'a decoder attends only to earlier positions');
-    const config = gemmaFromHuggingFace({ ...source, settings: text }, 6);
-    const local = { theta: text.positive('rope_local_base_freq', windowTheta), layout: 'halves' } as const;
-    return { windowRope: local, ...config };
+    return gemma3FromHuggingFace({ ...source, settings: text });
   },
   build: (b, w: LoadedWeights<typeof gemma3Weights>, config) =>
     gemmaDecoder(b, w, config, qwen3Attention(b, config)),
 };
+
+/** The configuration of Gemma 3 from the settings of its language model. */
+export function gemma3FromHuggingFace({ settings, ...source }: HuggingFaceSource): DecoderConfig {
+  const text = settings.withDefaults(gemma3Defaults);
+  const config = gemmaFromHuggingFace({ ...source, settings: text }, 6);
+  const local = { theta: text.positive('rope_local_base_freq', windowTheta), layout: 'halves' } as const;
+  return { windowRope: local, ...config };
+}
 
 /** RoPE base of layers with a window. */
 const windowTheta = 10_000;

@@ -100,12 +100,13 @@ function usualKeys(settings: Settings): Settings {
 }
 
 function gpt2Decoder(b: Backend, w: LoadedWeights<typeof gpt2Weights>, config: DecoderConfig): Decoder {
-  const { embed, logits } = embedAndLogits(b, w, config);
+  const ends = embedAndLogits(b, w, config);
   const feedForward = geluFeedForward(b, config.gelu ?? 'tanh');
   const blocks = { attention: selfAttention(b, config), feedForward };
   return {
-    embed: (ids: Tensor, { positions }: AttentionBatch) => b.add(embed(ids), b.embed(w.positions, positions)), // [T, D]
+    ...ends,
+    embed: (ids: Tensor, { positions }: AttentionBatch) =>
+      b.add(ends.embed(ids), b.embed(w.positions, positions)), // [T, D]
     layer: preNormLayer(b, w, config, blocks),
-    logits,
   };
 }

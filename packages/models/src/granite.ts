@@ -58,7 +58,7 @@ const factorsOf = (settings: Settings): Factors => ({
 });
 
 function graniteDecoder(b: Backend, w: LoadedWeights<typeof llamaWeights>, config: DecoderConfig): Decoder {
-  const { embed, logits } = embedAndLogits(b, w, config);
+  const { embed, norm, logits } = embedAndLogits(b, w, config);
   const attend = selfAttention(b, config);
   const feed = swigluFeedForward(b);
   const times = (x: Tensor, factor = 1) => (factor === 1 ? x : b.scale(x, factor));
@@ -68,6 +68,7 @@ function graniteDecoder(b: Backend, w: LoadedWeights<typeof llamaWeights>, confi
   };
   return {
     embed: (ids) => times(embed(ids), config.embeddingFactor), // [T, D]
+    norm,
     layer: preNormLayer(b, w, config, blocks),
     logits: (x) => times(logits(x), config.logitFactor), // [R, V]
   };

@@ -65,7 +65,8 @@ export {
 export { type EncoderAttentionWeights, encoderAttention } from './encoder/attention.js';
 export { bert, bertEncoder } from './encoder/bert.js';
 export { bertWeights } from './encoder/bert-weights.js';
-export { type BatchOptions, type EmbedBackend, embedBackend } from './encoder/embed-backend.js';
+export { decoderAsEncoder, type TextDecoder, type TextDecoderConfig } from './encoder/decoder-as-encoder.js';
+export { type BatchOptions, type EmbedBackend, embedBackend, rowsOfStep } from './encoder/embed-backend.js';
 export type { Encoder, EncoderArchitecture, EncoderBatch } from './encoder/encoder.js';
 export {
   bertKeys,
@@ -73,7 +74,7 @@ export {
   encoderConfigFromGguf,
   encoderConfigFromHuggingFace,
 } from './encoder/encoder-config.js';
-export { type EncoderFile, openEncoderFile } from './encoder/encoder-file.js';
+export { type EncoderFile, embedsTexts, openEncoderFile } from './encoder/encoder-file.js';
 export {
   describeEncoder,
   type EncodedText,

@@ -79,19 +79,25 @@ async function openGgufModel(path: string): Promise<GgufModelFile> {
   const settings = new Settings(path, (key) => metadata.get(`${name}.${key}`), `${name}.`);
   const architecture = findArchitecture('gguf', name, settings);
   const weights = ggufWeights(file);
-  const source = {
-    settings,
-    weights,
-    tokens: tokenCount(file),
-    ropeFactors: await readFactors(weights, 'rope_freqs.weight'),
-    ...(await readLongRope(weights)),
-  };
+  const source = await ggufSource(file, settings, weights);
   const config = readDecoderConfig(architecture.name, 'configFromGguf', () =>
     architecture.configFromGguf(source),
   );
   needAllLayers(settings, weights, config.layers + (config.nextN ?? 0));
   return { kind: 'gguf', path, architecture, config, weights, metadata };
 }
+
+export const ggufSource = async (
+  file: GgufFile,
+  settings: Settings,
+  weights: WeightFile,
+): Promise<GgufSource> => ({
+  settings,
+  weights,
+  tokens: tokenCount(file),
+  ropeFactors: await readFactors(weights, 'rope_freqs.weight'),
+  ...(await readLongRope(weights)),
+});
 
 /** A file with more layers than it counts would compute nonsense. @throws ModelError BAD_CONFIG */
 export function needAllLayers(settings: Settings, { tensors }: WeightFile, layers: number): void {
@@ -107,7 +113,7 @@ export async function needNoGgml(path: string, wanted: ArchitectureKind): Promis
   if (await isGgml(path)) throw wrongKind(path, 'whisper', 'speech', wanted);
 }
 
-export function tokenCount({ metadata }: GgufFile): number {
+function tokenCount({ metadata }: GgufFile): number {
   const tokens = metadata.get('tokenizer.ggml.tokens');
   return Array.isArray(tokens) ? tokens.length : 0;
 }

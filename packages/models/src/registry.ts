@@ -5,8 +5,14 @@ import { cohere2 } from './cohere2.js';
 import { commandR } from './command-r.js';
 import type { Settings } from './config/settings.js';
 import { bert } from './encoder/bert.js';
+import { decoderAsEncoder } from './encoder/decoder-as-encoder.js';
+import { embeddingGemma } from './encoder/embedding-gemma.js';
 import type { EncoderArchitecture } from './encoder/encoder.js';
+import { euroBert } from './encoder/eurobert.js';
+import { jinaBertV3 } from './encoder/jina-bert-v3.js';
+import { modernBert } from './encoder/modern-bert.js';
 import { nomicBert } from './encoder/nomic-bert.js';
+import { nomicBertMoe } from './encoder/nomic-bert-moe.js';
 import { roberta } from './encoder/roberta.js';
 import { ModelError } from './error.js';
 import { exaone4 } from './exaone4.js';
@@ -79,6 +85,11 @@ const ours: readonly RegisteredArchitecture[] = [
   bert,
   roberta,
   nomicBert,
+  nomicBertMoe,
+  jinaBertV3,
+  modernBert,
+  euroBert,
+  embeddingGemma,
 ].map((architecture) => ({ architecture }));
 
 const isEncoder = (architecture: Known): architecture is EncoderArchitecture => 'kind' in architecture;
@@ -124,15 +135,20 @@ export function findArchitecture(naming: Naming, name: string, settings: Setting
 }
 
 /**
- * The encoder with `name` in files of one kind.
+ * The encoder with `name` in files of one kind; a decoder as one.
  * @param settings of the file: for `accepts`, and for its path in messages
- * @throws ModelError UNKNOWN_ARCHITECTURE, with the known names; WRONG_KIND for a decoder or a speech model;
+ * @throws ModelError UNKNOWN_ARCHITECTURE, with the known names; WRONG_KIND for a speech model;
  * DUPLICATE_ARCHITECTURE where two packages bring it.
  */
 export function findEncoder(naming: Naming, name: string, settings: Settings): EncoderArchitecture {
-  const found = find(naming, name, settings, 'encoder');
-  if (isEncoder(found)) return found;
-  throw wrongKind(settings.path, name, 'language', 'encoder');
+  const found = find(naming, withHead(naming, name), settings, 'encoder');
+  return isEncoder(found) ? found : decoderAsEncoder(found);
+}
+
+/** The name of a decoder's class that generates, for a bare or a classifying one: Qwen3Model → Qwen3ForCausalLM. */
+function withHead(naming: Naming, name: string): string {
+  const generating = name.replace(/(Model|ForSequenceClassification)$/, 'ForCausalLM');
+  return hasArchitecture(naming, name) || !hasArchitecture(naming, generating) ? name : generating;
 }
 
 /** @throws ModelError UNKNOWN_ARCHITECTURE, or WRONG_KIND for an architecture that transcribes no audio. */

@@ -117,8 +117,11 @@ test.each<[string, object, Readonly<Record<string, unknown>>, string]>([
   [
     'a matrix after the pooling',
     {},
-    { 'modules.json': [{ type: 'x.models.Dense' }] },
-    'a matrix after the pooling is not supported',
+    {
+      'modules.json': [{ type: 'x.models.Dense', path: '1_Pooling' }],
+      '1_Pooling/config.json': { bias: true },
+    },
+    'a matrix after the pooling is supported without bias only',
   ],
   ['relative positions', { position_embedding_type: 'relative_key' }, {}, 'absolute positions'],
   ['an unsupported activation', { hidden_act: 'relu' }, {}, 'gelu'],

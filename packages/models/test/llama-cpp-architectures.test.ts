@@ -1,9 +1,9 @@
 // Every architecture against llama.cpp's logits in f32: tiny random files, one folder each (../shared/data/llamacpp-arch); then
 // the same weights as a Hugging Face folder, and that folder converted to GGUF again.
-import { closeSync, existsSync, openSync, readFileSync, readSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createBackend as createCpu } from '@quern/backend-cpu';
 import { createBackend as createReference, referenceDriver } from '@quern/backend-reference';
-import { type Backend, defineBackend, f16ToF32 } from '@quern/core';
+import { type Backend, defineBackend } from '@quern/core';
 import { openGguf } from '@quern/quant';
 import { type DecoderConfig, describeModel, loadLanguageModel, openModelFile } from '../src/index.js';
 import type { FileTensor } from '../src/weights/file-tensor.js';
@@ -12,6 +12,7 @@ import { isConstant } from '../src/weights/weight-file.js';
 import { convertFolder, type Parameters, writeFolder } from './random-folder.js';
 import { distance, sequenceLogits } from './run-model.js';
 import { readJson, shared } from './shared-data.js';
+import { valuesOf } from './stored-values.js';
 
 type Stored = Parameters extends ReadonlyMap<string, infer Tensor> ? Tensor : never;
 
@@ -322,16 +323,6 @@ async function error(
     errors.push(distance(logits, wanted) / largest(wanted));
   }
   return Math.max(...errors);
-}
-
-function valuesOf({ bytes: { path, offset, byteLength }, format }: FileTensor): Float32Array<ArrayBuffer> {
-  const bytes = new Uint8Array(byteLength);
-  const file = openSync(path, 'r');
-  readSync(file, bytes, 0, byteLength, offset);
-  closeSync(file);
-  if (format === 'f32') return new Float32Array(bytes.buffer);
-  if (format !== 'f16') throw new Error(`${path}: a tensor is ${format}`);
-  return Float32Array.from(new Uint16Array(bytes.buffer), f16ToF32);
 }
 
 /** Rows of each head from neighbours (0, 1), (2, 3) … that rotate together to halves (0, d/2) …. */

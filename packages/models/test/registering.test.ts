@@ -61,7 +61,7 @@ describe('names', () => {
     await expect(openModelFile(path)).rejects.toEqual(
       refusal(
         'UNKNOWN_ARCHITECTURE',
-        /rhyolite\.gguf: the architecture 'rhyolite' is not known; known in GGUF files: llama, qwen2, .*nomic-bert\. A package can add one \("quern": \{"architectures".*registerArchitecture.*docs\/writing-a-model\.md$/,
+        /rhyolite\.gguf: the architecture 'rhyolite' is not known; known in GGUF files: llama, qwen2, .*gemma-embedding\. A package can add one \("quern": \{"architectures".*registerArchitecture.*docs\/writing-a-model\.md$/,
       ),
     );
     expect(hasArchitecture('gguf', 'rhyolite')).toBe(false);
@@ -112,8 +112,13 @@ describe('names', () => {
       'bert',
       'roberta',
       'nomic-bert',
+      'nomic-bert-moe',
+      'jina-bert-v3',
+      'modern-bert',
+      'eurobert',
+      'gemma-embedding',
     ]);
-    expect(own.filter(({ kind }) => kind === 'encoder')).toHaveLength(3);
+    expect(own.filter(({ kind }) => kind === 'encoder')).toHaveLength(8);
     expect(hasArchitecture('huggingFace', 'Qwen3ForCausalLM')).toBe(true);
   });
 
@@ -215,11 +220,11 @@ describe('names', () => {
     expect(knownArchitectures().at(-1)).toMatchObject({ name: 'silt', kind: 'encoder' });
   });
 
-  test('an outside decoder is no speech model and no encoder', async () => {
+  test('an outside decoder is no speech model, and embeds', async () => {
     const path = await write('rhyolite');
     registerArchitecture(named('rhyolite'), { package: 'quern-rhyolite' });
     await expect(openSpeechModel(path)).rejects.toEqual(refusal('WRONG_KIND', /language model/));
-    await expect(openEncoderFile(path)).rejects.toEqual(refusal('WRONG_KIND', /language model/));
+    expect(await openEncoderFile(path)).toMatchObject({ embeds: false, architecture: { name: 'rhyolite' } });
   });
 });
 

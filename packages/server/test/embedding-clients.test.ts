@@ -57,8 +57,13 @@ describe('the openai client', () => {
     expect(bodies.map(({ encoding_format }) => encoding_format)).toEqual(['base64', 'float']);
   });
 
-  test('another number of dimensions is refused', async () => {
-    const wrong = client().embeddings.create({ model: 'encoder', input: 'a', dimensions: 3 });
+  test('fewer dimensions: the first numbers, of length 1; more are refused', async () => {
+    const { data } = await client().embeddings.create({ model: 'encoder', input: texts[0]!, dimensions: 3 });
+    const first = rows[0]!.slice(0, 3);
+    expect(data[0]!.embedding).toHaveLength(3);
+    for (const [i, value] of data[0]!.embedding.entries())
+      expect(value).toBeCloseTo(first[i]! / Math.hypot(...first), 6);
+    const wrong = client().embeddings.create({ model: 'encoder', input: 'a', dimensions: 9999 });
     await expect(wrong).rejects.toMatchObject({ status: 400, param: 'dimensions' });
   });
 });
@@ -181,7 +186,7 @@ describe('Cohere’s client', () => {
     test.each<[string, object, string]>([
       ['images', { images: ['data:image/png;base64,AA=='] }, 'images'],
       ['cutting the start off', { truncate: 'START' }, 'truncate'],
-      ['other dimensions', { outputDimension: 8 }, 'output_dimension'],
+      ['too many dimensions', { outputDimension: 9999 }, 'output_dimension'],
       ['an input type of images', { inputType: 'image' }, 'input_type'],
       ['no texts', { texts: undefined }, 'texts'],
       ['texts and inputs', { inputs: [{ content: [{ type: 'text', text: 'a' }] }] }, 'inputs'],

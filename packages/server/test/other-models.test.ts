@@ -81,7 +81,7 @@ describe('embeddings', () => {
     [{ input: [1, 'a'] }, 'input'],
     [{ input: [] }, 'input'],
     [{ input: [[]] }, 'input.0'],
-    [{ input: 'a', dimensions: 3 }, 'dimensions'],
+    [{ input: 'a', dimensions: 9999 }, 'dimensions'],
     [{ input: [10 ** 9] }, 'input'],
     [{ input: 'a', encoding_format: 'int8' }, 'encoding_format'],
     [{ input: [1, 2], prompt: 'query' }, 'prompt'],

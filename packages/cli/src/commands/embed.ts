@@ -12,6 +12,7 @@ import { write, writeJson } from '../terminal/write.js';
 interface EmbedFlags extends BackendFlags, LengthFlags {
   readonly prompt?: string;
   readonly prefix?: string;
+  readonly dimensions?: number;
   readonly json?: boolean;
 }
 
@@ -36,9 +37,10 @@ export const withLengths = (command: Command): Command =>
     .addOption(numberOption('--max-tokens <n>', optionSchemas.TextsOptions.maxTokens))
     .option('--truncate', "cut texts off that are longer than the model's limit, instead of an error");
 
-const optionsOf = ({ prompt, prefix, ...lengths }: EmbedFlags): EmbedOptions => ({
+const optionsOf = ({ prompt, prefix, dimensions, ...lengths }: EmbedFlags): EmbedOptions => ({
   ...(prompt !== undefined && { prompt }),
   ...(prefix !== undefined && { prefix }),
+  ...(dimensions !== undefined && { dimensions }),
   ...lengthOptions(lengths),
 });
 
@@ -80,5 +82,6 @@ export const embedCommand = (): Command =>
     .argument('[text...]', 'default: every line of standard input is a text')
     .option('--prompt <name>', "write one of the model's prompts before every text: query, document, …")
     .option('--prefix <text>', 'write this before every text')
+    .addOption(numberOption('--dimensions <n>', optionSchemas.EmbedOptions.dimensions))
     .option('--json', 'print {"embeddings": [[…] per text], "tokens": …, "truncated": …}')
     .action(embed);

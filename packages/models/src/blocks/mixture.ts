@@ -1,4 +1,4 @@
-import type { Backend, Tensor, Weight } from '@quern/core';
+import type { Backend, MoeRouting, Tensor, Weight } from '@quern/core';
 import type { ClampedGate, DecoderConfig, MixtureConfig } from '../config/decoder-config.js';
 import { type FeedForwardWeights, swigluFeedForward } from './feed-forward.js';
 
@@ -45,7 +45,7 @@ export function mixtureFeedForward(b: Backend, routing: MixtureConfig) {
     if (b.moeFused && !clamped && !hasBias(w) && !needsRoute(routing, w) && !routing.scale)
       return b.moeFused.moe(x, experts, base, { experts: count, chosen, renormalise });
     const [T, D] = x.shape as [number, number];
-    const { ids, weights } = route(b, b.linear(x, w.router, { bias: w.routerBias }), w, routing); // [T, k] both
+    const { ids, weights } = route(b, b.linear(x, w.router, { bias: w.routerBias }), routing, w); // [T, k] both
     const gate = expertRows(b, x, ids, experts.gate, w.gateExpertsBias); // [T · k, F]
     const up = expertRows(b, x, ids, experts.up, w.upExpertsBias); // [T · k, F]
     const each = b.view(ids, [T * chosen, 1]);
@@ -58,7 +58,7 @@ const hasBias = ({ routerBias, gateExpertsBias, upExpertsBias, downExpertsBias }
   [routerBias, gateExpertsBias, upExpertsBias, downExpertsBias].some((bias) => bias !== undefined);
 
 /** x [T, K] times the matrices of experts `ids` [T, k], and their biases: → [T · k, N]. */
-function expertRows(b: Backend, x: Tensor, ids: Tensor, matrices: Weight, bias?: Weight): Tensor {
+export function expertRows(b: Backend, x: Tensor, ids: Tensor, matrices: Weight, bias?: Weight): Tensor {
   const [T, k] = ids.shape as [number, number];
   const y = b.expertLinear(x, matrices, ids); // [T, k, N]
   const rows = b.view(y, [T * k, y.shape[2]!]);
@@ -93,11 +93,19 @@ export function sparseFeedForward(b: Backend, { mixture: routing }: DecoderConfi
 }
 
 /** The router is more than a softmax of all or of the chosen. */
-const needsRoute = ({ score, groups }: MixtureConfig, { selectionBias }: MixtureWeights): boolean =>
+const needsRoute = (
+  { score, groups }: Partial<MixtureConfig>,
+  { selectionBias }: Pick<MixtureWeights, 'selectionBias'>,
+): boolean =>
   score !== undefined || groups !== undefined || selectionBias !== undefined;
 
 /** Top k of scores [T, E]. Renormalised: softmax over the k scores alone, since softmax's divisor cancels. */
-function route(b: Backend, scores: Tensor, w: MixtureWeights, routing: MixtureConfig) {
+export function route(
+  b: Backend,
+  scores: Tensor,
+  routing: MoeRouting & Partial<MixtureConfig>,
+  w: Pick<MixtureWeights, 'selectionBias'> = {},
+) {
   const { chosen, renormalise, score = 'softmax', groups, scale } = routing;
   if (needsRoute(routing, w))
     return b.route(scores, { score, chosen, bias: w.selectionBias, groups, renormalise, scale });

@@ -22,11 +22,12 @@ export function embedAndLogits(
   b: Backend,
   w: VocabularyWeights,
   config: DecoderConfig,
-): { embed(ids: Tensor): Tensor } & Pick<Decoder, 'logits'> {
-  const norm = modelNorm(b, config);
+): { embed(ids: Tensor): Tensor } & Required<Pick<Decoder, 'norm' | 'logits'>> {
+  const normed = modelNorm(b, config);
+  const norm = (x: Tensor) => normed(x, w.outputNorm, w.outputNormBias); // [R, D]
   return {
     embed: (ids: Tensor) => b.embed(w.embedding, ids), // [T, D]
-    logits: (x: Tensor) =>
-      b.linear(norm(x, w.outputNorm, w.outputNormBias), w.output ?? w.embedding, { bias: w.outputBias }), // [R, V]
+    norm,
+    logits: (x: Tensor) => b.linear(norm(x), w.output ?? w.embedding, { bias: w.outputBias }), // [R, V]
   };
 }

@@ -1,5 +1,7 @@
 import { basename, dirname } from 'node:path';
 import type { MetadataInput, OutputTensor, QuantizeSource } from '@quern/quant';
+import { decoderOf } from '../encoder/decoder-as-encoder.js';
+import { withDenseEntries } from '../encoder/dense.js';
 import type { EncoderArchitecture } from '../encoder/encoder.js';
 import { ggufPoolings } from '../encoder/encoder-config.js';
 import type { EncoderConfig } from '../encoder/encoder-parameters.js';
@@ -10,9 +12,10 @@ import { type ResolvedWeight, resolveWeights } from '../weights/resolve-weights.
 import { encoderExtras, noticeUnread } from '../weights/unread-tensors.js';
 import { isConstant } from '../weights/weight-file.js';
 import { outputTensor } from './output-tensor.js';
+import { textDecoderToGguf } from './text-decoder-to-gguf.js';
 import type { ConvertOptions } from './to-gguf.js';
 
-type EncoderFolder = HuggingFaceModelFile<EncoderArchitecture, EncoderConfig>;
+export type EncoderFolder = HuggingFaceModelFile<EncoderArchitecture, EncoderConfig>;
 
 /**
  * Converts a Hugging Face encoder to the content of a GGUF file: llama.cpp's metadata and tensor names; the position
@@ -26,15 +29,19 @@ export async function encoderToGguf(
   options: ConvertOptions = {},
 ): Promise<QuantizeSource> {
   const { architecture, config, path } = file;
-  const name = ggufName(file);
-  const resolved = resolveWeights(architecture.weights, config, file.weights).filter(
-    ({ field, tensor }) => !isConstant(tensor) && (config.labels > 0 || !field.startsWith('pooler')),
-  );
-  noticeUnread({ ...file, resolved }, encoderExtras, 'dropped', options.onNotice);
   if (!config.normalise)
     options.onNotice?.(
       `${path}: its embeddings are not normalised; GGUF cannot express this: embeddings from the GGUF file have length 1`,
     );
+  const decoder = decoderOf(architecture);
+  if (decoder) return textDecoderToGguf(file, decoder, options);
+  const name = ggufName(file);
+  const resolved = resolveWeights(
+    withDenseEntries(architecture.weights, config),
+    config,
+    file.weights,
+  ).filter(({ field, tensor }) => !isConstant(tensor) && (config.labels > 0 || !field.startsWith('pooler')));
+  noticeUnread({ ...file, resolved }, encoderExtras, 'dropped', options.onNotice);
   const tensors: OutputTensor[] = [];
   for (const weight of resolved) tensors.push(await tensorOf(weight, file, options.signal));
   return {
@@ -92,7 +99,7 @@ function tensorOf(
   signal: AbortSignal | undefined,
 ): Promise<OutputTensor> {
   const table = layer === undefined ? architecture.weights.model : architecture.weights.layer;
-  const name = table[field]!.gguf.replace('{i}', String(layer));
+  const name = table[field]?.gguf.replace('{i}', String(layer)) ?? field; // matrices after the pooling: their fields
   // llama.cpp counts positions from 0: one row per token of the longest text
   const stored = field === 'positions' ? takeRows(tensor, config.firstPosition, config.context) : tensor;
   return outputTensor(name, stored, { signal });

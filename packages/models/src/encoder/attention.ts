@@ -2,6 +2,7 @@ import type { Backend, Tensor, Weight } from '@quern/core';
 import type { EncoderBatch } from './encoder.js';
 import type { EncoderConfig } from './encoder-parameters.js';
 import { projection } from './projection.js';
+import { windowedAttention } from './windowed-attention.js';
 
 /** The attention weights of an encoder layer. */
 export interface EncoderAttentionWeights {
@@ -18,12 +19,15 @@ export interface EncoderAttentionWeights {
 }
 
 /**
- * Self-attention; a row sees every row of its text: x [T, D] → [T, D]. Computes in bf16 if the weights are below f32.
- * Rotates q and k if the model has no position table.
+ * Self-attention; a row sees every row of its text, or those in the window of the layer: x [T, D] → [T, D]. Computes in
+ * bf16 if the weights are below f32. Rotates q and k if the model has no position table.
  */
-export function encoderAttention(b: Backend, { heads, headDim, positions, rope }: EncoderConfig) {
+export function encoderAttention(b: Backend, config: EncoderConfig, i = 0) {
+  const { heads, headDim, positions } = config;
   const project = projection(b);
-  const config = { heads, kvHeads: heads, headDim, scale: 1 / Math.sqrt(headDim), causal: false };
+  const window = config.windows?.[i] ?? 0;
+  const rope = window > 0 && config.windowRope ? config.windowRope : config.rope;
+  const attn = { heads, kvHeads: heads, headDim, scale: 1 / Math.sqrt(headDim), causal: false, window };
   return (x: Tensor, w: EncoderAttentionWeights, batch: EncoderBatch): Tensor => {
     const [T, D] = x.shape as [number, number];
     const split = (y: Tensor) => b.view(y, [T, heads, headDim]);
@@ -32,7 +36,7 @@ export function encoderAttention(b: Backend, { heads, headDim, positions, rope }
     const k = split(project(x, w.k, w.kBias)); // [T, H, d]
     const v = split(project(x, w.v, w.vBias)); // [T, H, d]
     const bf16 = w.q.format !== 'f32';
-    const y = b.uncachedAttention(place(q), place(k), v, batch, { ...config, bf16 }); // [T, H, d]
+    const y = windowedAttention(b, { q: place(q), k: place(k), v }, batch, { ...attn, bf16 }); // [T, H, d]
     return project(b.view(y, [T, D]), w.attnOutput, w.attnOutputBias); // [T, D]
   };
 }

@@ -33,12 +33,13 @@ export const bert: EncoderArchitecture = {
   build: bertEncoder,
 };
 
+type Loaded = LoadedWeights<typeof bertWeights>;
+
+/** Without a table of positions, q and k are rotated. */
+type BertWeights = Omit<Loaded, 'positions'> & Partial<Pick<Loaded, 'positions'>>;
+
 /** BERT's forward pass, post-norm: x = norm(x + block(x)) for attention and feed-forward. */
-export function bertEncoder(
-  b: Backend,
-  w: LoadedWeights<typeof bertWeights>,
-  config: EncoderConfig,
-): Encoder {
+export function bertEncoder(b: Backend, w: BertWeights, config: EncoderConfig): Encoder {
   const project = projection(b);
   const attention = encoderAttention(b, config);
   const norm = (x: Tensor, weight: Weight, bias: Weight) =>
@@ -47,7 +48,8 @@ export function bertEncoder(
 
   return {
     hidden(ids: Tensor, { positions, segments, cuSeqlens }: EncoderBatch): Tensor {
-      let x = b.add(b.embed(w.tokens, ids), b.embed(w.positions, positions)); // [T, D]
+      let x = b.embed(w.tokens, ids); // [T, D]
+      if (w.positions) x = b.add(x, b.embed(w.positions, positions)); // [T, D]
       if (w.segments) x = b.add(x, b.embed(w.segments, segments)); // [T, D]
       x = norm(x, w.norm, w.normBias);
       for (const layer of w.layers) {

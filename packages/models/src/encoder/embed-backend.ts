@@ -1,9 +1,9 @@
 import { RepeatedStep, StepCache, type StepRecipe } from '@quern/core';
-import type { EncodedText, EncoderArrays, EncoderModel } from './encoder-model.js';
+import { type EncodedText, type EncoderArrays, type EncoderModel, encoderInputs } from './encoder-model.js';
 
 /** Embeds texts: any encoder on any backend. */
 export interface EmbedBackend {
-  /** D, elements of an embedding. */
+  /** Elements of an embedding. */
   readonly dimensions: number;
   /** Most tokens of one text. */
   readonly maxTokens: number;
@@ -12,7 +12,7 @@ export interface EmbedBackend {
   /** Calls that keep the device busy at the same time. */
   readonly callsInFlight: number;
   /**
-   * The embeddings of S texts: [S · D]. Rejects with ModelError BAD_ARGUMENT; BackendError ABORTED, OUT_OF_MEMORY,
+   * The embeddings of S texts: [S · dimensions]. Rejects with ModelError BAD_ARGUMENT; BackendError ABORTED, OUT_OF_MEMORY,
    * DISPOSED.
    */
   embedBatch(texts: readonly EncodedText[], options?: BatchOptions): Promise<Float32Array>;
@@ -35,8 +35,11 @@ export interface BatchOptions {
 /** The result per text. */
 type EncoderHead = 'embed' | 'classify';
 
-/** Tokens of a step; a longer text has a step of its own. */
-const rowsOfStep = 1024;
+/** Most tokens of a step that is captured. */
+const mostCaptured = 1024;
+
+/** Most tokens of a step, for texts of at most `context` tokens; a longer text has a step of its own. */
+export const rowsOfStep = (context: number): number => Math.max(mostCaptured, Math.min(context, 8192));
 
 /**
  * Captured steps, one per pair (texts, tokens). Most sizes come only once, and capturing costs more than recording: a
@@ -61,9 +64,9 @@ class EncoderReplica implements EmbedBackend {
     private readonly model: EncoderModel,
     private readonly replicas: { count: number },
   ) {
-    this.dimensions = model.config.width;
+    this.dimensions = model.dimensions;
     this.maxTokens = model.config.context;
-    this.maxBatch = Math.max(rowsOfStep, this.maxTokens);
+    this.maxBatch = rowsOfStep(this.maxTokens);
     this.callsInFlight = model.backend.profile.plansInFlight ?? 1;
     this.steps = new StepCache<EncoderArrays>({ ...limits, copies: this.callsInFlight });
     replicas.count++;
@@ -102,14 +105,15 @@ class EncoderReplica implements EmbedBackend {
     const rows = arrays.ids.length;
     const recipe = () => this.recipe(head, arrays);
     const run = async (step: RepeatedStep<EncoderArrays>): Promise<Float32Array> => {
-      for (const name of ['ids', 'positions', 'segments', 'cuSeqlens'] as const) {
-        step.arrays[name].set(arrays[name]);
-        step.write(name);
+      for (const [name, values] of Object.entries(arrays)) {
+        const key = name as keyof EncoderArrays;
+        step.arrays[key]!.set(values);
+        step.write(key);
       }
       await step.run(signal);
       return Float32Array.from(step.read('y') as Float32Array);
     };
-    if (rows > rowsOfStep) return run(RepeatedStep.recorded(recipe()));
+    if (rows > mostCaptured) return run(RepeatedStep.recorded(recipe()));
     return this.steps.use({ key: `${head} ${rows} ${texts.length}`, rows }, recipe, run);
   }
 
@@ -123,12 +127,7 @@ class EncoderReplica implements EmbedBackend {
           backend,
           graph: backend.graph,
           record: (_step, input) => {
-            const inputs = {
-              ids: input('ids'),
-              positions: input('positions'),
-              segments: input('segments'),
-              cuSeqlens: input('cuSeqlens'),
-            };
+            const inputs = encoderInputs(arrays, input);
             return {
               outputs: { y: head === 'embed' ? model.embedInputs(inputs) : model.classifyInputs(inputs) },
             };

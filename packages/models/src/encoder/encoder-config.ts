@@ -24,7 +24,11 @@ function tableRows(settings: Settings, key: string, weights: WeightFile, name: s
 /** llama.cpp's numbers for pooling; `rank` marks classifiers, which take the first row. */
 export const ggufPoolings = { none: 0, mean: 1, cls: 2, last: 3, rank: 4 } as const;
 
-const poolingOf: readonly Pooling[] = ['mean', 'mean', 'cls', 'last', 'cls']; // index: the numbers above
+const poolingOf: readonly Pooling[] = ['mean', 'mean', 'cls', 'last']; // index: the numbers above
+
+/** @param rank the pooling of classifiers */
+export const ggufPooling = (settings: Settings, rank: Pooling): Pooling =>
+  poolingOf[settings.whole('pooling_type', ggufPoolings.rank, ggufPoolings.mean, 0)] ?? rank;
 
 /**
  * The configuration of an encoder from GGUF metadata (llama.cpp's keys). Default pooling: mean. Pooling `rank`: the
@@ -52,7 +56,7 @@ export function encoderConfigFromGguf({ settings, weights, tokens }: GgufSource)
     gelu: 'erf',
     normEps: settings.positive('attention.layer_norm_epsilon'),
     context: positions > 0 ? Math.min(context, positions) : context,
-    pooling: poolingOf[settings.whole('pooling_type', poolingOf.length - 1, 1, 0)]!,
+    pooling: ggufPooling(settings, 'cls'),
     normalise: true,
     labels: tableRows(settings, 'pooling_type', weights, 'cls.output.weight', limits.width),
   };

@@ -7,9 +7,12 @@ import { bytesOn, type LoadOptions, loadWeights } from '../weights/load-weights.
 import { resolveWeights } from '../weights/resolve-weights.js';
 import { encoderExtras, noticeUnread, notRead, unreadTensors } from '../weights/unread-tensors.js';
 import { storedBytes } from '../weights/weight-file.js';
+import { denseNames, withDenseEntries } from './dense.js';
 import type { Encoder, EncoderBatch } from './encoder.js';
 import type { EncoderFile } from './encoder-file.js';
 import type { EncoderConfig } from './encoder-parameters.js';
+import { projection } from './projection.js';
+import { halfWindow, type WindowArrays, windowArrays } from './windowed-attention.js';
 
 /** A text as token ids, with its start and end tokens; for a pair, also the start of the second part. */
 export interface EncodedText {
@@ -24,19 +27,37 @@ export interface EncoderInputs extends EncoderBatch {
   readonly ids: Tensor;
 }
 
-/** The same as host arrays. */
-export type EncoderArrays = { readonly [Name in keyof EncoderInputs]: Int32Array };
+/** The same as host arrays; those of windows only where a text is longer than half a window. */
+export type EncoderArrays = {
+  readonly [Name in Exclude<keyof EncoderInputs, 'window'>]: Int32Array;
+} & Partial<WindowArrays>;
+
+const namesOf = (arrays: EncoderArrays) => Object.keys(arrays) as (keyof EncoderArrays)[];
+
+/** The inputs of a step, each made by `input`. */
+export function encoderInputs(
+  arrays: EncoderArrays,
+  input: (name: keyof EncoderArrays) => Tensor,
+): EncoderInputs {
+  const made = Object.fromEntries(namesOf(arrays).map((name) => [name, input(name)])) as Record<
+    keyof EncoderArrays,
+    Tensor
+  >;
+  return arrays.ahead ? { ...made, window: made } : made;
+}
 
 /** An encoder with its weights on a backend. It owns the weights; the caller owns the steps. */
 export interface EncoderModel {
   readonly architecture: string;
   readonly config: EncoderConfig;
+  /** Numbers per embedding. */
+  readonly dimensions: number;
   readonly backend: Backend;
   /** Bytes of the weights on the backend. */
   readonly weightBytes: number;
   /** Records the hidden states after the last layer, for every row: [T, D]. */
   hidden(step: Step, texts: readonly EncodedText[]): Tensor;
-  /** Records the embeddings of S texts: pooled, and of length 1 if `config.normalise`: [S, D]. */
+  /** Records the embeddings of S texts: pooled, and of length 1 if `config.normalise`: [S, dimensions]. */
   embed(step: Step, texts: readonly EncodedText[]): Tensor;
   /**
    * Records the classifier's logits of S texts: [S, labels]. Throws ModelError MISSING_WEIGHT if the file has no
@@ -68,7 +89,7 @@ export interface EncoderDescription {
 /** @throws ModelError MISSING_WEIGHT, BAD_WEIGHT_SHAPE or UNKNOWN_FORMAT. */
 export function describeEncoder(file: EncoderFile, backend?: Backend): EncoderDescription {
   const { architecture, config, weights } = file;
-  const resolved = resolveWeights(architecture.weights, config, weights);
+  const resolved = resolveWeights(withDenseEntries(architecture.weights, config), config, weights);
   const tensors = resolved.map(({ tensor }) => tensor);
   return {
     unread: unreadTensors({ ...file, resolved }, encoderExtras),
@@ -96,7 +117,8 @@ export async function loadEncoder(
   needContract(backend);
   const { architecture } = file;
   const config = { ...file.config, ...changes };
-  const resolved = resolveWeights(architecture.weights, config, file.weights);
+  const table = withDenseEntries(architecture.weights, config);
+  const resolved = resolveWeights(table, config, file.weights);
   noticeReplaced(file, options?.onNotice);
   noticeUnread({ ...file, resolved }, encoderExtras, notRead, options?.onNotice);
   const weights = await loadWeights(backend, resolved, options);
@@ -105,7 +127,8 @@ export async function loadEncoder(
     const encoder = checkedEncoder(architecture.name, config.width, () =>
       architecture.build(backend, fields, config),
     );
-    return new LoadedEncoder(file, config, backend, encoder, weights);
+    const dense = (config.dense ?? []).map((_, i) => fields[denseNames[i]!] as Weight);
+    return new LoadedEncoder(file, config, backend, encoder, { all: weights, dense });
   } catch (error) {
     for (const weight of weights) weight.dispose();
     throw error;
@@ -115,6 +138,7 @@ export async function loadEncoder(
 class LoadedEncoder implements EncoderModel {
   readonly architecture: string;
   readonly weightBytes: number;
+  readonly dimensions: number;
   private readonly path: string;
 
   constructor(
@@ -122,11 +146,12 @@ class LoadedEncoder implements EncoderModel {
     readonly config: EncoderConfig,
     readonly backend: Backend,
     private readonly encoder: Encoder,
-    private readonly weights: readonly Weight[],
+    private readonly weights: Readonly<Record<'all' | 'dense', readonly Weight[]>>,
   ) {
     this.architecture = architecture.name;
     this.path = path;
-    this.weightBytes = weights.reduce((sum, weight) => sum + weight.byteLength, 0);
+    this.dimensions = config.dense?.at(-1) ?? config.width;
+    this.weightBytes = weights.all.reduce((sum, weight) => sum + weight.byteLength, 0);
   }
 
   hidden(step: Step, texts: readonly EncodedText[]): Tensor {
@@ -139,7 +164,8 @@ class LoadedEncoder implements EncoderModel {
 
   embedInputs(inputs: EncoderInputs): Tensor {
     const x = this.states(inputs);
-    const pooled = this.backend.pool(x, inputs.cuSeqlens, { by: this.config.pooling }); // [S, D]
+    let pooled = this.backend.pool(x, inputs.cuSeqlens, { by: this.config.pooling }); // [S, D]
+    for (const matrix of this.weights.dense) pooled = projection(this.backend)(pooled, matrix); // [S, width of the matrix]
     return this.config.normalise ? this.backend.l2Normalise(pooled) : pooled;
   }
 
@@ -154,16 +180,12 @@ class LoadedEncoder implements EncoderModel {
         `${this.path}: has no classifier: it can embed texts, but not rank them`,
       );
     const x = this.states(inputs);
-    return this.encoder.classify(this.backend.pool(x, inputs.cuSeqlens, { by: 'cls' })); // [S, labels]
+    const { labelPooling: by = 'cls' } = this.config;
+    return this.encoder.classify(this.backend.pool(x, inputs.cuSeqlens, { by })); // [S, labels]
   }
 
-  inputs(step: Step, { ids, positions, segments, cuSeqlens }: EncoderArrays): EncoderInputs {
-    return {
-      ids: step.input(ids),
-      positions: step.input(positions),
-      segments: step.input(segments),
-      cuSeqlens: step.input(cuSeqlens),
-    };
+  inputs(step: Step, arrays: EncoderArrays): EncoderInputs {
+    return encoderInputs(arrays, (name) => step.input(arrays[name]!));
   }
 
   arrays(texts: readonly EncodedText[]): EncoderArrays {
@@ -183,11 +205,12 @@ class LoadedEncoder implements EncoderModel {
       row += ids.length;
       arrays.cuSeqlens[s + 1] = row;
     }
-    return arrays;
+    const half = this.config.causal ? 0 : halfWindow(this.config.windows, T);
+    return half > 0 ? { ...arrays, ...windowArrays(arrays.cuSeqlens, half) } : arrays;
   }
 
   dispose(): void {
-    for (const weight of this.weights) weight.dispose();
+    for (const weight of this.weights.all) weight.dispose();
   }
 
   [Symbol.dispose](): void {

@@ -6,6 +6,7 @@ import type { Settings } from '../config/settings.js';
 import type { Naming, WeightFile } from '../weights/weight-file.js';
 import type { WeightTable } from '../weights/weight-table.js';
 import type { EncoderConfig } from './encoder-parameters.js';
+import type { WindowRows } from './windowed-attention.js';
 
 /** A ragged batch of S whole texts, T rows, without padding, as tensors of a step. */
 export interface EncoderBatch {
@@ -15,13 +16,15 @@ export interface EncoderBatch {
   readonly segments: Tensor;
   /** [S + 1] first row of each sequence, then T. */
   readonly cuSeqlens: Tensor;
+  /** For windows to both sides; absent: all texts fit into half a window, or the model has none. */
+  readonly window?: WindowRows;
 }
 
 /** An encoder's functions, built by an architecture from loaded weights. */
 export interface Encoder {
   /** ids [T] → hidden states after the last layer [T, D]. */
   hidden(ids: Tensor, batch: EncoderBatch): Tensor;
-  /** Hidden states of each text's first row [S, D] → logits [S, labels]; absent: no classifier. */
+  /** Hidden states of each text's first row (or pooled by `labelPooling`) [S, D] → logits [S, labels]; absent: no classifier. */
   classify?(x: Tensor): Tensor;
 }
 

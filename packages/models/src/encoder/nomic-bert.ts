@@ -16,6 +16,7 @@ import {
 } from './encoder-config.js';
 import type { EncoderConfig } from './encoder-parameters.js';
 import { projection } from './projection.js';
+import { ggufParts } from './rename.js';
 
 const layer = (part: string) => `encoder.layer.{i}.${part}`;
 const { tokens, segments, norm, normBias } = bertWeights.model;
@@ -67,14 +68,8 @@ const ownNames: readonly (readonly [RegExp, string])[] = [
   [/^encoder\.layers\.(\d+)\.mlp\.fc2\./, 'encoder.layer.$1.mlp.down.'],
 ];
 
-/** Splits the fused q, k and v: `Wqkv`, or GGUF's `attn_qkv`. */
+/** Splits the fused q, k and v. */
 function renameTensor(tensor: FileTensor): readonly FileTensor[] {
-  const gguf = /^blk\.(\d+)\.attn_qkv\.(weight|bias)$/.exec(tensor.name);
-  if (gguf)
-    return cutRows(
-      tensor,
-      ['q', 'k', 'v'].map((part) => `blk.${gguf[1]}.attn_${part}.${gguf[2]}`),
-    );
   const own = /^encoder\.layers\.(\d+)\.attn\.Wqkv\.(weight|bias)$/.exec(tensor.name);
   if (own)
     return cutRows(
@@ -119,7 +114,7 @@ export const nomicBert: EncoderArchitecture = {
   names: { gguf: ['nomic-bert'], huggingFace: ['NomicBertModel', 'NomicBertForPreTraining', 'nomic_bert'] },
   weights: nomicBertWeights,
   gguf: { name: 'nomic-bert' },
-  rename: (file: WeightFile) => mapTensors(file, renameTensor),
+  rename: (file: WeightFile) => mapTensors(file, file.naming === 'gguf' ? ggufParts : renameTensor),
   configFromGguf: encoderConfigFromGguf,
   configFromHuggingFace,
   build: nomicBertEncoder,

@@ -1,4 +1,5 @@
-import { mapTensors } from '../weights/map-tensors.js';
+import type { FileTensor } from '../weights/file-tensor.js';
+import { cutRows, mapTensors } from '../weights/map-tensors.js';
 import type { WeightFile } from '../weights/weight-file.js';
 
 /** Names of transformers' classes → BertModel's names: removes the prefix of classes with a head and of older files. */
@@ -13,4 +14,19 @@ export function bertName(name: string): string {
 
 /** BERT's tensors under the table's names. */
 export const renameBert = (file: WeightFile): WeightFile =>
-  file.naming === 'gguf' ? file : mapTensors(file, (tensor) => [{ ...tensor, name: bertName(tensor.name) }]);
+  mapTensors(file, (tensor) =>
+    file.naming === 'gguf' ? ggufParts(tensor) : [{ ...tensor, name: bertName(tensor.name) }],
+  );
+
+/** The parameters in a tensor of an encoder's GGUF file: q, k and v may be one; a table with one row may be a vector. */
+export function ggufParts(tensor: FileTensor): readonly FileTensor[] {
+  const { name, shape } = tensor;
+  const fused = /^(blk\.\d+\.attn_)qkv(\.\w+)$/.exec(name);
+  if (fused)
+    return cutRows(
+      tensor,
+      ['q', 'k', 'v'].map((part) => `${fused[1]}${part}${fused[2]}`),
+    );
+  const isTable = name === 'token_types.weight' || name === 'cls.output.weight';
+  return [isTable && shape.length === 1 ? { ...tensor, shape: [1, ...shape] } : tensor];
+}

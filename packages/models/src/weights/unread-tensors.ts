@@ -13,8 +13,8 @@ export interface ReadTensors {
 const frequencies = /(^|\.)rope_(freqs|factors_long|factors_short)\.weight$|rotary_emb\.inv_freq$/;
 /** A part of a quantised matrix: the whole matrix has another name. */
 const part = /\.(qweight|qzeros|scales|g_idx|\w+_scale|weight_scale_inv)$/;
-/** Training heads and buffers of encoders, and the pooler of one without classifier. */
-export const encoderExtras = /position_ids$|^pooler\.|^cls\.|^lm_head\./;
+/** Training heads and buffers of encoders, the pooler of one without classifier, and the output projection of decoders. */
+export const encoderExtras = /position_ids$|^pooler\.|^cls\.|^(lm_head|output)\.|^(model\.)?head\./;
 /** The output projection of a model whose output is the embedding. */
 export const tiedOutput = /^(lm_head|output|proj_out)\.weight$/;
 

@@ -20,7 +20,8 @@ import {
   type TextsJob,
 } from './compute-texts.js';
 import { Embeddings } from './embeddings.js';
-import { pairedTexts, singleTexts, type TextLimit } from './encode-texts.js';
+import { pairedTexts, promptedTexts, singleTexts, type TextEncoder, type TextLimit } from './encode-texts.js';
+import { firstNumbers } from './first-numbers.js';
 
 export interface TextsOptions<P extends 'embed' | 'rerank' = 'rerank'> {
   readonly signal?: AbortSignal | undefined;
@@ -38,6 +39,11 @@ export interface TextsOptions<P extends 'embed' | 'rerank' = 'rerank'> {
 export interface EmbedOptions extends TextsOptions<'embed'> {
   /** Name of one of the model's `prompts`, written before every text. */
   readonly prompt?: string | undefined;
+  /**
+   * Numbers per embedding: its first ones, scaled to length 1 again (unless the model does not normalise). For models trained
+   * so (Kusupati et al. 2022, Matryoshka); at most `model.dimensions`, the default.
+   */
+  readonly dimensions?: number | undefined;
   /** Written before every text. For models whose files name no prompts: E5 requires 'query: ' or 'passage: '. */
   readonly prefix?: string | undefined;
 }
@@ -71,6 +77,11 @@ export const embedSchema = {
     absent: 'none',
   },
   prefix: { ...rules.text, about: 'written before every text', byDefault: '' },
+  dimensions: {
+    ...rules.whole(1),
+    about: 'numbers per embedding: its first ones, scaled to length 1 again',
+    absent: "the model's, which are also the upper bound",
+  },
 } as const satisfies Schema<EmbedOptions>;
 
 /** The embedding of one text. `values`: [dimensions]. */
@@ -80,7 +91,7 @@ export type EmbeddedText = ComputedText;
 export interface RankedText {
   /** Index of the text. */
   readonly index: number;
-  /** 1 / (1 + e^−logit), in [0, 1]. */
+  /** 1 / (1 + e^−logit), in [0, 1]: a decoder's probability of yes, against no. */
   readonly score: number;
   readonly logit: number;
 }
@@ -99,6 +110,10 @@ export interface EmbedderParts {
   readonly architecture: string;
   readonly config: EncoderConfig;
   readonly prompts: Readonly<Record<string, string>>;
+  /** The prompt of a decoder that ranks, with {query} and {document}. */
+  readonly template?: string | undefined;
+  /** Said at the first embedding. */
+  readonly notice?: (() => void) | undefined;
   readonly tokenizer: Tokenizer;
   readonly encoder: EmbedBackend;
   readonly backend: { readonly name: string; readonly profile: DeviceProfile };
@@ -138,6 +153,8 @@ export class Embedder {
   readonly config: EncoderConfig;
   /** Text written before a text, by kind ('query', 'document', …), from the model's files. */
   readonly prompts: Readonly<Record<string, string>>;
+  /** The prompt of a decoder that ranks, with {query} and {document}; undefined: the model takes pairs, or ranks no texts. */
+  readonly template: string | undefined;
   readonly tokenizer: Tokenizer;
   /** Name of the backend. */
   readonly backend: string;
@@ -150,6 +167,7 @@ export class Embedder {
   /** Most tokens of a text. */
   readonly maxTokens: number;
   private disposed = false;
+  private said = false;
 
   constructor(private readonly parts: EmbedderParts) {
     this.path = parts.path;
@@ -157,6 +175,7 @@ export class Embedder {
     this.architecture = parts.architecture;
     this.config = parts.config;
     this.prompts = parts.prompts;
+    this.template = parts.template;
     this.tokenizer = parts.tokenizer;
     this.backend = parts.backend.name;
     this.profile = parts.backend.profile;
@@ -180,7 +199,7 @@ export class Embedder {
     const job = this.embedJob('embed', texts, options);
     const computed = await whileLive(this.needLive, () => computeTexts(job, listenersOf(options)));
     const { values, tokens, truncated } = computed;
-    return new Embeddings(values, this.dimensions, tokens, truncated);
+    return new Embeddings(values, job.width, tokens, truncated);
   }
 
   /**
@@ -205,7 +224,7 @@ export class Embedder {
   }
 
   /**
-   * Ranks texts by relevance to a query, with a cross-encoder. Rejects with TextTooLongError; RuntimeError
+   * Ranks texts by relevance to a query, with a cross-encoder or a decoder that answers yes or no. Rejects with TextTooLongError; RuntimeError
    * NO_CLASSIFIER, BAD_OPTION, BAD_ARGUMENT, BAD_LOGITS, ABORTED, DISPOSED; BackendError OUT_OF_MEMORY.
    */
   async rerank(query: string, texts: readonly string[], options: TextsOptions = {}): Promise<Ranking> {
@@ -218,7 +237,7 @@ export class Embedder {
         'NO_CLASSIFIER',
         `${this.path} ranks no texts: it has ${this.config.labels || 'no'} classifier outputs, and a cross-encoder has one. Embed the texts, and compare`,
       );
-    const encoder = await pairedTexts(this.tokenizer, query, this.config, this.limitOf(options));
+    const encoder = await this.pairs(query, this.limitOf(options));
     const job = this.job(texts, encoder, 1, 'classifyBatch', options);
     const { signal, onProgress } = options;
     const listeners = {
@@ -266,13 +285,32 @@ export class Embedder {
     checkArgument(call, 'texts', texts, inputs, badArgument);
     checkOptions(call, options, embedSchema, badOption);
     needTexts(texts, options);
+    const { dimensions = this.dimensions } = options;
+    needWhole('dimensions', dimensions, 1, this.dimensions);
     const encoder = singleTexts(this.tokenizer, this.prefixOf(options), this.limitOf(options));
-    return this.job(texts, encoder, this.dimensions, 'embedBatch', options);
+    this.sayOnce();
+    const job = this.job(texts, encoder, dimensions, 'embedBatch', options);
+    if (dimensions === this.dimensions) return job;
+    const { normalise } = this.config;
+    const shorter = (rows: Float32Array) => firstNumbers(rows, this.dimensions, dimensions, normalise);
+    return { ...job, compute: async (...call) => shorter(await job.compute(...call)) };
+  }
+
+  private pairs(query: string, limit: TextLimit): Promise<TextEncoder> {
+    const { template } = this;
+    return template === undefined
+      ? pairedTexts(this.tokenizer, query, this.config, limit)
+      : promptedTexts(this.tokenizer, query, template, limit);
+  }
+
+  private sayOnce(): void {
+    if (!this.said) this.parts.notice?.();
+    this.said = true;
   }
 
   private job(
     texts: readonly EmbedInput[],
-    encoder: ReturnType<typeof singleTexts>,
+    encoder: TextEncoder,
     width: number,
     method: 'embedBatch' | 'classifyBatch',
     limits: Pick<TextsOptions, 'maxTokens' | 'truncate'>,

@@ -58,23 +58,60 @@ export function textTooLong(
 }
 
 /** Single texts: start, text, end. */
-export function singleTexts(
+export const singleTexts = (tokenizer: Tokenizer, prefix: string, limit: TextLimit): TextEncoder =>
+  textsBetween(tokenizer, endsOf(tokenizer), prefix, limit, (index) => `text ${index} has`);
+
+/**
+ * Texts between the same tokens.
+ * @param prefix written before every text
+ * @param what the input and its verb, for messages
+ */
+function textsBetween(
   tokenizer: Tokenizer,
+  { start, end }: ReturnType<typeof endsOf>,
   prefix: string,
   { maxTokens, truncate }: TextLimit,
+  what: (index: number) => string,
 ): TextEncoder {
-  const { start, end } = endsOf(tokenizer);
   const room = Math.max(0, maxTokens - start.length - end.length);
   return {
     async encode(text, index) {
       const ids = await firstTokens(tokenizer, prefix + text, room);
       if (ids.length > room && !truncate) {
         const all = await firstTokens(tokenizer, prefix + text, mostCounted);
-        throw textTooLong(index, `text ${index} has`, start.length + all.length + end.length, maxTokens);
+        throw textTooLong(index, what(index), start.length + all.length + end.length, maxTokens);
       }
       return { ids: [...start, ...ids.slice(0, room), ...end], truncated: ids.length > room };
     },
   };
+}
+
+/** The parts of a prompt that ranks: control tokens and plain text before the text, then the rest. */
+function partsOf(template: string, query: string) {
+  const [before = '', after = ''] = template.split('{document}');
+  const control = before.lastIndexOf('|>') + 2; // the end of the last control token; 1: there is none
+  const head = control > 1 ? before.slice(0, control) : '';
+  return { head, lead: before.slice(head.length).replace('{query}', () => query), tail: after };
+}
+
+/**
+ * A query with each text in the prompt of a decoder that ranks. Neither can spell a control token. Rejects with
+ * TextTooLongError where the query leaves no room for a text.
+ * @param template with {query} and {document}
+ */
+export async function promptedTexts(
+  tokenizer: Tokenizer,
+  query: string,
+  template: string,
+  limit: TextLimit,
+): Promise<TextEncoder> {
+  const { head, lead, tail } = partsOf(template, query);
+  const controls = (text: string) => tokenizer.encode(text, { ...bare, special: 'parse' });
+  const ends = { start: controls(head), end: controls(tail) };
+  const asked = await firstTokens(tokenizer, lead, limit.maxTokens);
+  if (ends.start.length + asked.length + ends.end.length >= limit.maxTokens)
+    throw await queryTooLong(tokenizer, query, limit.maxTokens);
+  return textsBetween(tokenizer, ends, lead, limit, (index) => `the query and text ${index} have`);
 }
 
 /**

@@ -7,7 +7,15 @@ import {
   rules,
   type Schema,
 } from '@quern/core';
-import { describeEncoder, type EncoderFile, embedBackend, loadEncoder } from '@quern/models';
+import {
+  describeEncoder,
+  type EncoderConfig,
+  type EncoderFile,
+  embedBackend,
+  exampleModels,
+  loadEncoder,
+  rowsOfStep,
+} from '@quern/models';
 import { badOption, RuntimeError } from '../error.js';
 import { takeBackend, withRoom } from '../model/choose-backend.js';
 import {
@@ -21,6 +29,7 @@ import { loadedFile } from '../model/loaded-file.js';
 import { locateModel, type ModelLocator } from '../model/locate-model.js';
 import { openEncoderFile } from '../model/open-file.js';
 import { needNotAborted } from '../need-not-aborted.js';
+import { giveNotice } from '../notice.js';
 import { encoderActivationBytes } from '../planner/memory.js';
 import { Embedder } from './embedder.js';
 
@@ -59,7 +68,7 @@ export const embedderSchema = {
 } as const satisfies Schema<EmbedderOptions>;
 
 /**
- * Loads an encoder, for embedding or ranking: a GGUF file, a safetensors file, a folder with config.json and
+ * Loads an encoder, or a language model as one, for embedding or ranking: a GGUF file, a safetensors file, a folder with config.json and
  * safetensors, or the name of an installed package that declares a model. A failure leaves nothing allocated.
  * @throws RuntimeError MODEL_NOT_FOUND, NO_TOKENIZER, BACKEND_NOT_FOUND, BACKEND_FAILED, NO_BACKEND, MODEL_TOO_LARGE,
  * BAD_OPTION, BAD_ARGUMENT, ABORTED; ModelError, FileError, TokenizerError for faults of the files; BackendError.
@@ -80,6 +89,8 @@ export async function loadEmbedder(pathOrId: ModelLocator, options: EmbedderOpti
       architecture: model.architecture,
       config: model.config,
       prompts: file.prompts,
+      template: file.template,
+      ...(!file.embeds && { notice: () => sayPlain(file.path, model.config, options) }),
       tokenizer,
       encoder: embedBackend(model),
       backend,
@@ -92,6 +103,15 @@ export async function loadEmbedder(pathOrId: ModelLocator, options: EmbedderOpti
     if (owned) backend.dispose();
     throw error;
   }
+}
+
+/** A language model embeds, too, though not as well as a model that was trained for it. */
+function sayPlain(path: string, { pooling }: EncoderConfig, { onNotice }: EmbedderOptions): void {
+  const of = { mean: 'the mean of the', last: 'the last of the', cls: 'the first of the' }[pooling];
+  giveNotice(
+    onNotice,
+    `${path}: is a language model, and does not say how it embeds: an embedding is ${of} hidden states of its last layer (option pooling). For search take an embedding model, such as ${exampleModels.encoder}`,
+  );
 }
 
 function needOptions(options: EmbedderOptions): void {
@@ -110,7 +130,7 @@ async function startBackend(file: EncoderFile, options: EmbedderOptions) {
 
 /** Weights, and the largest step. */
 export function encoderBytes(file: EncoderFile, backend: Backend): number {
-  const rows = Math.max(1024, file.config.context) * (backend.profile.plansInFlight ?? 1);
+  const rows = rowsOfStep(file.config.context) * (backend.profile.plansInFlight ?? 1);
   const activations = encoderActivationBytes(file.config, rows);
   return describeEncoder(file, backend).weightBytes + activations;
 }

@@ -21,7 +21,7 @@ async function openAnyFile(path: string, resolveFrom: string | undefined) {
   try {
     return await openLanguageFile(path, { resolveFrom });
   } catch (error) {
-    if (error instanceof ModelError && error.code === 'WRONG_KIND')
+    if (error instanceof ModelError && ['WRONG_KIND', 'UNKNOWN_ARCHITECTURE'].includes(error.code))
       return openEncoderFile(path, { resolveFrom });
     throw error;
   }

@@ -335,6 +335,8 @@ test.each([
     'limitOf',
     'job',
     'prefixOf',
+    'pairs',
+    'sayOnce',
     'idsOf',
     'fragments',
   ];

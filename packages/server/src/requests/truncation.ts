@@ -31,11 +31,17 @@ export function truncationOf(
 export function perDocument(
   query: string,
   most: number,
-  { tokenizer, config, maxTokens }: Embedder,
+  model: Embedder,
 ): Pick<TextsOptions, 'truncate' | 'maxTokens'> {
+  return { truncate: true, maxTokens: Math.min(model.maxTokens, besideText(query, model) + most) };
+}
+
+/** Tokens of a query, and of all that stands around a text. */
+function besideText(query: string, { tokenizer, config, template }: Embedder): number {
   const end = tokenizer.encode('', { addBos: false }).length;
-  const others = tokenizer.encode(query).length + (config.segments > 1 ? end : 2 * end);
-  return { truncate: true, maxTokens: Math.min(maxTokens, others + most) };
+  if (template === undefined) return tokenizer.encode(query).length + (config.segments > 1 ? end : 2 * end);
+  const prompt = template.replace('{document}', '').replace('{query}', () => query);
+  return tokenizer.encode(prompt, { special: 'parse', addBos: false, addEos: false }).length;
 }
 
 /** The count for `usage`, where texts may be cut off. */

@@ -79,8 +79,9 @@ function inputOf({ texts, inputs }: Body): readonly [field: string, texts: strin
   throw badField('texts', 'give the texts to embed as texts, or as inputs');
 }
 
-function optionsOf({ truncate, max_tokens, input_type }: Body, model: Embedder) {
+function optionsOf({ truncate, max_tokens, input_type, output_dimension }: Body, model: Embedder) {
   return {
+    dimensions: output_dimension,
     truncate: truncate ? truncate === 'END' : max_tokens !== undefined,
     ...(max_tokens !== undefined && { maxTokens: Math.min(max_tokens, model.maxTokens) }),
     prompt: input_type && promptOf(input_type, model),

@@ -24,7 +24,8 @@ export const embed = (request: Request, context: ServerContext, call: Call): Pro
     const named = await modelFor(context, call, 'embedding', body);
     needDimensions(body.dimensions, named);
     needNorm(body.normalize ?? true, named, 'normalize');
-    const options = { truncate: body.truncate ?? false, prompt: body.prompt_name, signal: call.signal };
+    const { prompt_name: prompt, dimensions, truncate = false } = body;
+    const options = { truncate, prompt, dimensions, signal: call.signal };
     const found = await embedded(context, named, body.inputs, options, 'inputs');
     return rowsOf(found).map((row) => written(row, body.normalize ?? true, named));
   });

@@ -49,7 +49,8 @@ export async function openAiEmbeddings(json: unknown, context: ServerContext, ca
   const named = await modelFor(context, call, 'embedding', body);
   needDimensions(body.dimensions, named);
   const lengths = truncationOf(body, named.model);
-  const options = { ...lengths, signal: call.signal, prompt: body.prompt };
+  const { prompt, dimensions } = body;
+  const options = { ...lengths, signal: call.signal, prompt, dimensions };
   const found = embedded(context, named, body.input, options, 'input');
   const write = body.encoding_format === 'base64' ? toBase64 : (row: Float32Array) => Array.from(row);
   const answer = found.then((all) => ({
@@ -65,17 +66,14 @@ export async function openAiEmbeddings(json: unknown, context: ServerContext, ca
   return wholeJson(answer, call);
 }
 
-/** @throws ApiError 400 */
+/** @throws ApiError 400 for more than the model has */
 export function needDimensions(
   wanted: number | undefined,
   { name, model }: NamedModel<'embedding'>,
   field = 'dimensions',
 ): void {
-  if (wanted === undefined || wanted === model.dimensions) return;
-  throw badField(
-    field,
-    `"${name}" has ${model.dimensions} dimensions; they cannot be changed: leave ${field} out`,
-  );
+  if (wanted === undefined || wanted <= model.dimensions) return;
+  throw badField(field, `${field} is ${wanted}, but "${name}" has ${model.dimensions}`);
 }
 
 /**
