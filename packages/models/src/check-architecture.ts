@@ -10,6 +10,10 @@ const kinds = {
   function: { must: 'a function', holds: (value: unknown) => typeof value === 'function' },
   object: { must: 'an object', holds: rules.isObject },
   number: { must: 'a number', holds: (value: unknown) => Number.isFinite(value) },
+  constant: {
+    must: 'a number or a function',
+    holds: (value: unknown) => typeof value === 'function' || Number.isFinite(value),
+  },
   whole: { must: 'a whole number', holds: (value: unknown) => Number.isInteger(value) },
   true: { must: 'true, or absent', holds: (value: unknown) => value === true },
   layout: {
@@ -60,7 +64,7 @@ const entryFields = {
   huggingFacePlus: 'number?',
   huggingFaceRows: 'function?',
   huggingFaceTransposed: 'true?',
-  constant: 'number?',
+  constant: 'constant?',
   optional: 'true?',
   when: 'function?',
   readBy: 'readBy?',

@@ -9,8 +9,8 @@ export interface FileTensor extends WeightSource {
   readonly transposed?: { readonly from: number; readonly of: number };
   /** Added to every value. */
   readonly plus?: number;
-  /** Every value: no file has the tensor, and the bytes are empty. */
-  readonly constant?: number;
+  /** Every value, or value i: no file has the tensor, and the bytes are empty. */
+  readonly constant?: number | ((i: number) => number);
 }
 
 /** Quantised integers with a zero point and a scale per group of columns. The tensor's bytes are the integers. */

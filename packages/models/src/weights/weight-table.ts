@@ -29,22 +29,28 @@ export interface WeightEntry<Config = DecoderConfig> extends Readonly<Record<Nam
   };
   /** Added to every value of Hugging Face files; GGUF files hold the sum (norms multiply by 1 + w). */
   readonly huggingFacePlus?: number;
-  /** Every element is this number, and no file has it: the bias of a LayerNorm without one is 0 (Cohere). */
-  readonly constant?: number;
+  /**
+   * Every element is this number, or element i is the function's, and no file has it: the bias of a LayerNorm without
+   * one is 0 (Cohere).
+   */
+  readonly constant?: number | ((config: Config, i: number) => number);
   /** The file may lack it. */
   readonly optional?: true;
   /** The parameter exists only if this returns true. */
   when?(config: Config, layer: number): boolean;
   /**
    * Parameters of the whole decoder: the functions that read it. On several backends, only the parts with these functions
-   * load it.
+   * load it: all parts have layers.
    */
-  readBy?(config: Config): readonly ('embed' | 'logits')[];
+  readBy?(config: Config): readonly DecoderFunction[];
   /** Ops that read it. Absent: matrices: products with one and with many rows; vectors: none. */
   uses?(config: Config): readonly WeightUse[];
   /** Share that one token reads; stacks of experts: k / E. Absent: all. */
   used?(config: Config): number;
 }
+
+/** The functions of a decoder. */
+export type DecoderFunction = 'embed' | 'layer' | 'logits';
 
 type Entries<Config> = Readonly<Record<string, WeightEntry<Config>>>;
 
