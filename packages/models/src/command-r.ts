@@ -21,8 +21,8 @@ const norm = layerNormEntries('blk.{i}.attn_norm', 'model.layers.{i}.input_layer
 
 /** Llama's matrices, with one LayerNorm per layer. LayerNorms have no bias. */
 export const commandRWeights = {
-  model: { ...ends, outputNormBias: { ...ends.outputNormBias, constant: 0 } },
-  layer: { ...matrices, attnNorm: norm.weight, attnNormBias: { ...norm.bias, constant: 0 } },
+  model: { ...ends, outputNormBias: { ...ends.outputNormBias, constant: () => 0 } },
+  layer: { ...matrices, attnNorm: norm.weight, attnNormBias: { ...norm.bias, constant: () => 0 } },
 } as const satisfies WeightTable;
 
 /** How Cohere's models convert; neighbours rotate together in Hugging Face files too. */

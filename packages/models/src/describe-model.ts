@@ -8,6 +8,7 @@ import { bytesOn, readsNatively } from './weights/load-weights.js';
 import { isDense, type ResolvedWeight, resolveWeights } from './weights/resolve-weights.js';
 import { decoderExtras, unreadTensors } from './weights/unread-tensors.js';
 import { isConstant, type StoredTensor, storedBytes } from './weights/weight-file.js';
+import type { DecoderFunction } from './weights/weight-table.js';
 
 /** The cost of a group of weights. */
 export interface WeightCost {
@@ -103,14 +104,16 @@ const sumOf = (costs: readonly WeightCost[]): WeightCost =>
     nothing,
   );
 
-const reads = ({ readBy }: ResolvedWeight, by: 'embed' | 'logits'): boolean => readBy?.includes(by) ?? true;
+const reads = ({ readBy }: ResolvedWeight, by: DecoderFunction): boolean => readBy?.includes(by) ?? true;
 const onlyEmbeds = (weight: ResolvedWeight): boolean => reads(weight, 'embed') && !reads(weight, 'logits');
+const isTable = (weight: ResolvedWeight): boolean =>
+  onlyEmbeds(weight) || (weight.layer === undefined && reads(weight, 'layer'));
 
-/** A token needs one row of a weight that only `embed` reads: cost 0. */
+/** A token needs one row of a weight that only `embed` reads, or the layers beside their own: cost 0. */
 function costOn(weight: ResolvedWeight, backend: Backend | undefined): WeightCost {
   const { tensor, used } = weight;
   const bytes = backend ? bytesOn(backend, tensor) : storedBytes(tensor);
-  if (onlyEmbeds(weight)) return { ...nothing, bytes };
+  if (isTable(weight)) return { ...nothing, bytes };
   const active = elementCount(tensor.shape) * used;
   return { bytes, perToken: bytes * used, active, inBlocks: isInBlocks(tensor, backend) ? active : 0 };
 }
@@ -128,7 +131,7 @@ function costsOf(
   const ofLayers = Array.from({ length: layers }, (): WeightCost[] => []);
   const ofModel: Record<'embed' | 'logits' | 'both', WeightCost[]> = { embed: [], logits: [], both: [] };
   for (const weight of resolved) {
-    const end = onlyEmbeds(weight) ? 'embed' : reads(weight, 'embed') ? 'both' : 'logits';
+    const end = isTable(weight) ? 'embed' : reads(weight, 'embed') ? 'both' : 'logits';
     (weight.layer === undefined ? ofModel[end] : ofLayers[weight.layer]!).push(costOf(weight));
   }
   return {

@@ -8,7 +8,7 @@ import type { DecoderConfig } from './config/decoder-config.js';
 import { gemmaDiffers, gemmaFromGguf, gemmaFromHuggingFace } from './config/gemma.js';
 import type { Decoder } from './decoder.js';
 import { llamaWeights } from './llama-weights.js';
-import type { LoadedWeights, WeightEntry, WeightTable } from './weights/weight-table.js';
+import type { LoadedWeights, WeightEntry } from './weights/weight-table.js';
 
 /** Norms multiply by 1 + w. GGUF files hold the sum. */
 export const gemmaNorm = (
@@ -25,8 +25,15 @@ export const gemmaNorm = (
 
 const { q, k, v, attnOutput, gate, up, down } = llamaWeights.layer;
 
+type GemmaNorm = 'attnNorm' | 'attnOutputNorm' | 'ffnNorm' | 'ffnOutputNorm';
+
 /** Llama's matrices, and norms before and after each block. */
-export const gemma2Weights = {
+export const gemma2Weights: {
+  readonly model: typeof llamaWeights.model;
+  readonly layer: Readonly<
+    Record<'q' | 'k' | 'v' | 'attnOutput' | 'gate' | 'up' | 'down' | GemmaNorm, WeightEntry>
+  >;
+} = {
   model: {
     ...llamaWeights.model,
     outputNorm: { ...llamaWeights.model.outputNorm, huggingFacePlus: 1 },
@@ -39,7 +46,7 @@ export const gemma2Weights = {
     ...{ gate, up, down },
     ffnOutputNorm: gemmaNorm('blk.{i}.post_ffw_norm', 'model.layers.{i}.post_feedforward_layernorm'),
   },
-} as const satisfies WeightTable;
+};
 
 /** Gemma 2 (Gemma Team 2024): every other layer has a sliding window; soft caps on scores and logits. */
 export const gemma2: Architecture = {

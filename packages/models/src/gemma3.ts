@@ -66,7 +66,7 @@ const gemma3Defaults = {
 };
 
 /** The language model of a vision model, under the names of a text-only model. */
-function textPart(file: WeightFile): WeightFile {
+export function textPart(file: WeightFile): WeightFile {
   const named = (name: string) => name.replace(/^(model\.)?language_model\./, '$1');
   return mapTensors(file, (tensor) => [{ ...tensor, name: named(tensor.name) }]);
 }

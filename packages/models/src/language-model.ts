@@ -20,6 +20,7 @@ import { type LoadOptions, loadWeights } from './weights/load-weights.js';
 import { type ResolvedWeight, resolveWeights } from './weights/resolve-weights.js';
 import { decoderExtras, noticeUnread, notRead } from './weights/unread-tensors.js';
 import { storedBytes } from './weights/weight-file.js';
+import type { DecoderFunction } from './weights/weight-table.js';
 
 /** A range of layers and its backend. */
 export interface PartPlace extends LayerRange {
@@ -104,7 +105,7 @@ function weightsOf(
   resolved: readonly ResolvedWeight[],
   { layers }: DecoderConfig,
 ): readonly ResolvedWeight[] {
-  const isRead = (by: 'embed' | 'logits') => (by === 'embed' ? from === 0 : to === layers);
+  const isRead = (by: DecoderFunction) => by === 'layer' || (by === 'embed' ? from === 0 : to === layers);
   return resolved.filter(({ layer, readBy }) =>
     layer === undefined ? readBy?.some(isRead) : from <= layer && layer < to,
   );

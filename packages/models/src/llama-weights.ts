@@ -1,7 +1,17 @@
-import type { WeightTable } from './weights/weight-table.js';
+import type { WeightEntry } from './weights/weight-table.js';
+
+type Entries<Field extends string, Entry> = Readonly<Record<Field, Entry>>;
+type Needs<Key extends keyof WeightEntry> = Required<Pick<WeightEntry, Key>>;
+type ModelEntry = WeightEntry & Needs<'readBy'>;
+type Matrix = 'q' | 'k' | 'v' | 'attnOutput' | 'gate' | 'up' | 'down';
 
 /** The parameters of Llama. Few models have biases (`attention_bias`, `mlp_bias`). */
-export const llamaWeights = {
+export const llamaWeights: {
+  readonly model: Entries<'embedding' | 'outputNorm', ModelEntry> &
+    Entries<'output', ModelEntry & Needs<'when'>>;
+  readonly layer: Entries<'attnNorm' | 'ffnNorm' | Matrix, WeightEntry> &
+    Entries<`${Matrix}Bias`, WeightEntry & Needs<'optional'>>;
+} = {
   model: {
     embedding: {
       gguf: 'token_embd.weight',
@@ -114,4 +124,4 @@ export const llamaWeights = {
       optional: true,
     },
   },
-} as const satisfies WeightTable;
+};

@@ -17,6 +17,10 @@ export const denseFeedForward = {
   down: { ...down, when: isDense },
 } as const satisfies Readonly<Record<string, WeightEntry>>;
 
+/** A parameter of sparse layers. */
+type SparseEntry = WeightEntry & Required<Pick<WeightEntry, 'when'>>;
+type SparseEntries<Field extends string> = Readonly<Record<Field, SparseEntry>>;
+
 /** A layer's expert matrices as one stack: [E, N, K]. */
 const stack = (gguf: string, huggingFace: string, shape: (config: DecoderConfig) => readonly number[]) => ({
   gguf: `blk.{i}.${gguf}_exps.weight`,
@@ -38,33 +42,34 @@ export interface ExpertNames {
  * The parameters of a mixture of experts.
  * @param block the mixture's name in Hugging Face files, for layer {i}
  */
-export const mixtureEntries = (block: string, names: ExpertNames) =>
-  ({
-    router: {
-      gguf: 'blk.{i}.ffn_gate_inp.weight',
-      huggingFace: `${block}.gate.weight`,
-      shape: (c) => [c.mixture!.experts, c.width],
-      when: isSparse,
-    },
-    gateExperts: stack('ffn_gate', `${block}.experts.{e}.${names.gate}`, (c) => [
-      c.mixture!.feedForward,
-      c.width,
-    ]),
-    upExperts: stack('ffn_up', `${block}.experts.{e}.${names.up}`, (c) => [c.mixture!.feedForward, c.width]),
-    downExperts: stack('ffn_down', `${block}.experts.{e}.${names.down}`, (c) => [
-      c.width,
-      c.mixture!.feedForward,
-    ]),
-  }) as const satisfies Readonly<Record<string, WeightEntry>>;
+export const mixtureEntries = (
+  block: string,
+  names: ExpertNames,
+): SparseEntries<'router' | 'gateExperts' | 'upExperts' | 'downExperts'> => ({
+  router: {
+    gguf: 'blk.{i}.ffn_gate_inp.weight',
+    huggingFace: `${block}.gate.weight`,
+    shape: (c) => [c.mixture!.experts, c.width],
+    when: isSparse,
+  },
+  gateExperts: stack('ffn_gate', `${block}.experts.{e}.${names.gate}`, (c) => [
+    c.mixture!.feedForward,
+    c.width,
+  ]),
+  upExperts: stack('ffn_up', `${block}.experts.{e}.${names.up}`, (c) => [c.mixture!.feedForward, c.width]),
+  downExperts: stack('ffn_down', `${block}.experts.{e}.${names.down}`, (c) => [
+    c.width,
+    c.mixture!.feedForward,
+  ]),
+});
 
 /** The bias by which experts are chosen. `huggingFace`: its name, for layer {i}. */
-export const selectionBias = (huggingFace: string) =>
-  ({
-    gguf: 'blk.{i}.exp_probs_b.bias',
-    huggingFace,
-    shape: (c) => [c.mixture!.experts],
-    when: isSparse,
-  }) as const satisfies WeightEntry;
+export const selectionBias = (huggingFace: string): SparseEntry => ({
+  gguf: 'blk.{i}.exp_probs_b.bias',
+  huggingFace,
+  shape: (c) => [c.mixture!.experts],
+  when: isSparse,
+});
 
 const hasShared = (config: DecoderConfig, layer: number): boolean =>
   isSparse(config, layer) && config.mixture!.sharedFeedForward !== undefined;
@@ -73,27 +78,26 @@ const hasShared = (config: DecoderConfig, layer: number): boolean =>
  * The parameters of the shared expert.
  * @param block its name in Hugging Face files, for layer {i}
  */
-export const sharedEntries = (block: string) =>
-  ({
-    sharedGate: {
-      gguf: 'blk.{i}.ffn_gate_shexp.weight',
-      huggingFace: `${block}.gate_proj.weight`,
-      shape: (c) => [c.mixture!.sharedFeedForward!, c.width],
-      when: hasShared,
-    },
-    sharedUp: {
-      gguf: 'blk.{i}.ffn_up_shexp.weight',
-      huggingFace: `${block}.up_proj.weight`,
-      shape: (c) => [c.mixture!.sharedFeedForward!, c.width],
-      when: hasShared,
-    },
-    sharedDown: {
-      gguf: 'blk.{i}.ffn_down_shexp.weight',
-      huggingFace: `${block}.down_proj.weight`,
-      shape: (c) => [c.width, c.mixture!.sharedFeedForward!],
-      when: hasShared,
-    },
-  }) as const satisfies Readonly<Record<string, WeightEntry>>;
+export const sharedEntries = (block: string): SparseEntries<'sharedGate' | 'sharedUp' | 'sharedDown'> => ({
+  sharedGate: {
+    gguf: 'blk.{i}.ffn_gate_shexp.weight',
+    huggingFace: `${block}.gate_proj.weight`,
+    shape: (c) => [c.mixture!.sharedFeedForward!, c.width],
+    when: hasShared,
+  },
+  sharedUp: {
+    gguf: 'blk.{i}.ffn_up_shexp.weight',
+    huggingFace: `${block}.up_proj.weight`,
+    shape: (c) => [c.mixture!.sharedFeedForward!, c.width],
+    when: hasShared,
+  },
+  sharedDown: {
+    gguf: 'blk.{i}.ffn_down_shexp.weight',
+    huggingFace: `${block}.down_proj.weight`,
+    shape: (c) => [c.width, c.mixture!.sharedFeedForward!],
+    when: hasShared,
+  },
+});
 
 /** Most expert matrices of one file; the largest models have about 70 000. */
 const mostMatrices = 2 ** 20;

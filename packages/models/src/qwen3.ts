@@ -11,10 +11,13 @@ import { decoderConfigFromHuggingFace } from './config/hugging-face.js';
 import { qwenWindows } from './config/windows.js';
 import type { Decoder } from './decoder.js';
 import { llamaWeights } from './llama-weights.js';
-import type { LoadedWeights, WeightTable } from './weights/weight-table.js';
+import type { LoadedWeights, WeightEntry } from './weights/weight-table.js';
 
 /** Llama's parameters, and norms for the heads of q and k. */
-export const qwen3Weights = {
+export const qwen3Weights: {
+  readonly model: typeof llamaWeights.model;
+  readonly layer: typeof llamaWeights.layer & Readonly<Record<'qNorm' | 'kNorm', WeightEntry>>;
+} = {
   model: llamaWeights.model,
   layer: {
     ...llamaWeights.layer,
@@ -29,7 +32,7 @@ export const qwen3Weights = {
       shape: (c) => [c.headDim],
     },
   },
-} as const satisfies WeightTable;
+};
 
 /** Attention weights with head norms. */
 export interface Qwen3AttentionWeights extends AttentionWeights {

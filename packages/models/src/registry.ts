@@ -28,6 +28,7 @@ import { lfm2 } from './lfm2.js';
 import { llama } from './llama.js';
 import { miniMaxM2 } from './minimax-m2.js';
 import { mistral } from './mistral.js';
+import { mistral3 } from './mistral3.js';
 import { mixtral } from './mixtral.js';
 import { olmo2 } from './olmo2.js';
 import { olmo3 } from './olmo3.js';
@@ -75,6 +76,7 @@ const ours: readonly RegisteredArchitecture[] = [
   gptOss,
   glm4Moe,
   miniMaxM2,
+  mistral3,
   gptNeoX,
   gpt2,
   falcon,

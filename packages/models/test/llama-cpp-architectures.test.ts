@@ -43,6 +43,14 @@ const qwen3Vl = {
   },
   rope_scaling: { rope_type: 'default', mrope_section: [4, 2, 2], mrope_interleaved: true },
 };
+const ministral3 = {
+  ...{ ...small, num_hidden_layers: 3, head_dim: 24, intermediate_size: 96, tie_word_embeddings: true },
+  max_position_embeddings: 1024,
+  rope_parameters: {
+    ...{ rope_type: 'yarn', rope_theta: 1e6, factor: 16, original_max_position_embeddings: 16 },
+    ...{ beta_fast: 0.5, beta_slow: 0.05, mscale: 1, mscale_all_dim: 1, llama_4_scaling_beta: 0.4 },
+  },
+};
 const exaone4 = {
   ...{ architectures: ['Exaone4ForCausalLM'], num_hidden_layers: 4, head_dim: 16, intermediate_size: 96 },
   ...{ rms_norm_eps: 1e-5, rope_theta: 1e6, tie_word_embeddings: true },
@@ -157,6 +165,12 @@ const folders: Readonly<Record<string, Case>> = {
       ...{ rms_norm_eps: 1e-6, tie_word_embeddings: false },
     },
     layout: expertsApart,
+  },
+  mistral3: { config: { ...ministral3, architectures: ['Ministral3ForCausalLM'] } },
+  'mistral3, of a vision model': {
+    golden: 'mistral3',
+    config: { architectures: ['Mistral3ForConditionalGeneration'], text_config: ministral3 },
+    layout: (name, tensor) => [[`language_model.${name}`, tensor]],
   },
   qwen3vl: {
     config: {

@@ -1,8 +1,9 @@
 // One model on several backends: equal bits; each backend holds only the weights of its layers.
 import { createBackend, referenceDriver } from '@quern/backend-reference';
 import { type Backend, contiguousKvCache, defineBackend, inputBatch, type KvCache } from '@quern/core';
+import { writeGguf } from '@quern/quant';
 import { type LanguageModel, loadLanguageModel, openModelFile, type PartPlace } from '../src/index.js';
-import { llamaTensors, writeLlama } from './model-files.js';
+import { llamaMetadata, llamaTensors, scratch, writeLlama } from './model-files.js';
 import { kvOptions, sequenceLogits } from './run-model.js';
 
 const ids = [3, 1, 4, 1, 5, 9];
@@ -93,6 +94,37 @@ describe.each([
       backend.dispose();
     }
   });
+});
+
+test('a table that the layers read is loaded for every part', async () => {
+  const known = Object.entries(llamaMetadata).map(([key, value]) => [
+    key.replace('llama.', 'mistral3.'),
+    value,
+  ]);
+  const path = scratch('ministral.gguf');
+  await writeGguf(path, {
+    metadata: {
+      ...Object.fromEntries(known),
+      'general.architecture': 'mistral3',
+      'mistral3.attention.temperature_scale': { type: 'float32', value: 0.5 },
+      'mistral3.rope.scaling.type': 'yarn',
+      'mistral3.rope.scaling.factor': { type: 'float32', value: 4 },
+      'mistral3.rope.scaling.original_context_length': 2,
+    },
+    tensors: llamaTensors(),
+  });
+  const file = await openModelFile(path);
+  using whole = await createBackend();
+  using expected = await loadLanguageModel(file, whole);
+  const [a, b] = [watched(), watched()];
+  const places = [
+    { backend: a.backend, from: 0, to: 1 },
+    { backend: b.backend, from: 1, to: 2 },
+  ];
+  using model = await loadLanguageModel(file, places);
+  using cache = cacheOf(model);
+  expect(await logitsOfParts(model, cache)).toEqual(await sequenceLogits(expected, ids));
+  for (const { loaded } of [a, b]) expect(loaded).toContain('temperatures');
 });
 
 test('missing, overlapping or invalid ranges are refused before loading', async () => {

@@ -102,6 +102,7 @@ describe('names', () => {
       'gpt-oss',
       'glm4moe',
       'minimax-m2',
+      'mistral3',
       'gptneox',
       'gpt2',
       'falcon',

@@ -96,8 +96,7 @@ export function sparseFeedForward(b: Backend, { mixture: routing }: DecoderConfi
 const needsRoute = (
   { score, groups }: Partial<MixtureConfig>,
   { selectionBias }: Pick<MixtureWeights, 'selectionBias'>,
-): boolean =>
-  score !== undefined || groups !== undefined || selectionBias !== undefined;
+): boolean => score !== undefined || groups !== undefined || selectionBias !== undefined;
 
 /** Top k of scores [T, E]. Renormalised: softmax over the k scores alone, since softmax's divisor cancels. */
 export function route(

@@ -40,6 +40,8 @@ export interface DecoderConfig {
   readonly logitFactor?: number;
   /** Factor on q·k; absent: 1/√d. */
   readonly attentionScale?: number;
+  /** q of position p is multiplied by 1 + scale · ln(1 + ⌊p / length⌋); absent: off (Ministral 3). */
+  readonly attentionTemperature?: { readonly scale: number; readonly length: number };
   /** Scores become cap · tanh(score / cap); absent: off (Gemma 2). */
   readonly attentionCap?: number;
   /** Logits become cap · tanh(logit / cap); absent: off (Gemma 2). */

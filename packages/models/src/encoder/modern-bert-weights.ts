@@ -18,7 +18,7 @@ const norm = (gguf: string, huggingFace: string) => {
   const shape = (c: EncoderConfig) => [c.width];
   return {
     weight: { gguf: `${gguf}.weight`, huggingFace: `${huggingFace}.weight`, shape },
-    bias: { gguf: `${gguf}.bias`, huggingFace: `${huggingFace}.bias`, shape, constant: 0 },
+    bias: { gguf: `${gguf}.bias`, huggingFace: `${huggingFace}.bias`, shape, constant: () => 0 },
   } as const satisfies Record<string, Entry>;
 };
 

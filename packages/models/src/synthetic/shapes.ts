@@ -45,8 +45,11 @@ const llama3 = {
 
 const qwen3Moe = { ...qwen3, architecture: 'qwen3moe' } as const;
 
+/** Declarations then hold the names alone. */
+const named = <Name extends string>(shapes: Readonly<Record<Name, ModelShape>>) => shapes;
+
 /** Source: config.json of each model. qwen3-moe-12x64 is not a published model: a small one for quick runs. */
-export const modelShapes = {
+export const modelShapes = named({
   'qwen3-0.6b': { ...qwen3, layers: 28, width: 1024, heads: 16, feedForward: 3072 },
   'qwen3-1.7b': { ...qwen3, layers: 28, width: 2048, heads: 16, feedForward: 6144 },
   'qwen3-4b': { ...qwen3, layers: 36, width: 2560, heads: 32, feedForward: 9728 },
@@ -111,6 +114,6 @@ export const modelShapes = {
     rotaryDim: 96,
     trained: 4096,
   },
-} as const satisfies Record<string, ModelShape>;
+});
 
 export type ModelShapeName = keyof typeof modelShapes;

@@ -34,7 +34,10 @@ export async function decodeToF32(
   options: DecodeOptions = {},
 ): Promise<Float32Array<ArrayBuffer>> {
   const values = new Float32Array(elementCount(tensor.shape));
-  if (isConstant(tensor)) return values.fill(tensor.constant);
+  if (isConstant(tensor)) {
+    const { constant } = tensor;
+    return values.map((_, i) => constant(i));
+  }
   const bytes = new Uint8Array(values.buffer);
   let at = 0;
   for (const part of partsOf(tensor)) {

@@ -11,8 +11,8 @@ export interface FileTensor extends WeightSource {
   readonly plus?: number;
   /** The file has ln(−value) of every value. */
   readonly isLog?: true;
-  /** Every value: no file has the tensor, and the bytes are empty. */
-  readonly constant?: number;
+  /** Value i: no file has the tensor, and the bytes are empty. */
+  readonly constant?: (i: number) => number;
 }
 
 /** Quantised integers with a zero point and a scale per group of columns. The tensor's bytes are the integers. */

@@ -4,7 +4,7 @@ import { ModelError } from '../error.js';
 import type { FileTensor } from './file-tensor.js';
 import { gatherRows, rangesWithin, takeRows } from './map-tensors.js';
 import type { StoredTensor, WeightFile } from './weight-file.js';
-import type { FusedRows, RowRange, WeightEntry, WeightTable } from './weight-table.js';
+import type { DecoderFunction, FusedRows, RowRange, WeightEntry, WeightTable } from './weight-table.js';
 
 /** A field of the architecture with its tensor. */
 export interface ResolvedWeight {
@@ -13,7 +13,7 @@ export interface ResolvedWeight {
   readonly layer?: number;
   readonly tensor: StoredTensor;
   /** Parameters of the whole decoder: the functions that read it. */
-  readonly readBy?: readonly ('embed' | 'logits')[];
+  readonly readBy?: readonly DecoderFunction[];
   /** Share that one token reads: 1; stacks of experts: k / E. */
   readonly used: number;
   /** Ops that read it: `WeightSource.uses`. */
@@ -57,7 +57,7 @@ function findTensor<Config>(
   if (entry.when && !entry.when(config, layer)) return undefined;
   const name = nameIn(file, entry, layer);
   const shape = shapeOf(entry, config, name);
-  if (entry.constant !== undefined) return constantTensor(name, shape, entry.constant, file);
+  if (entry.constant) return constantTensor(name, shape, (i) => entry.constant!(config, i), file);
   if (name.includes('{e}')) return findStack(name, shape, file);
   const fused = entry.ggufFused?.name.replace('{i}', String(layer));
   if (file.naming === 'gguf' && fused && !file.tensors.has(name) && file.tensors.has(fused))
@@ -103,7 +103,7 @@ const orderOf = <Config>(
 function constantTensor(
   name: string,
   shape: readonly number[],
-  constant: number,
+  constant: (i: number) => number,
   { paths }: WeightFile,
 ): FileTensor {
   return { name, shape, format: 'f32', constant, bytes: { path: paths[0]!, offset: 0, byteLength: 0 } };

@@ -19,9 +19,10 @@ export type StoredTensor = FileTensor | TensorStack;
 export const partsOf = (tensor: StoredTensor): readonly FileTensor[] =>
   'parts' in tensor ? tensor.parts : [tensor];
 
-/** Every value is one number, which no file holds. */
-export const isConstant = (tensor: StoredTensor): tensor is FileTensor & { readonly constant: number } =>
-  'constant' in tensor;
+/** The values follow from the configuration; no file holds them. */
+export const isConstant = (
+  tensor: StoredTensor,
+): tensor is FileTensor & Required<Pick<FileTensor, 'constant'>> => 'constant' in tensor;
 
 /** The file slices of a source. */
 export const slicesOf = (tensor: StoredTensor): readonly FileSlice[] =>

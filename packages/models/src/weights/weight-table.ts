@@ -40,22 +40,27 @@ export interface WeightEntry<Config = DecoderConfig> extends Readonly<Record<Nam
   readonly huggingFacePlus?: number;
   /** Hugging Face files hold ln(−value) of every value (A_log of Mamba and delta rules); GGUF files the values. */
   readonly huggingFaceIsLog?: true;
-  /** Every element is this number, and no file has it: the bias of a LayerNorm without one is 0 (Cohere). */
-  readonly constant?: number;
+  /**
+   * Element i, which no file has: the bias of a LayerNorm without one is 0 (Cohere).
+   */
+  constant?(config: Config, i: number): number;
   /** The file may lack it. */
   readonly optional?: true;
   /** The parameter exists only if this returns true. */
   when?(config: Config, layer: number): boolean;
   /**
    * Parameters of the whole decoder: the functions that read it. On several backends, only the parts with these functions
-   * load it.
+   * load it: all parts have layers.
    */
-  readBy?(config: Config): readonly ('embed' | 'logits')[];
+  readBy?(config: Config): readonly DecoderFunction[];
   /** Ops that read it. Absent: matrices: products with one and with many rows; vectors: none. */
   uses?(config: Config): readonly WeightUse[];
   /** Share that one token reads; stacks of experts: k / E. Absent: all. */
   used?(config: Config): number;
 }
+
+/** The functions of a decoder. */
+export type DecoderFunction = 'embed' | 'layer' | 'logits';
 
 type Entries<Config> = Readonly<Record<string, WeightEntry<Config>>>;
 
