@@ -1,6 +1,6 @@
 import type { MetadataInput, OutputTensor, QuantizeSource } from '@quern/quant';
 import type { Architecture } from '../architecture.js';
-import { labelNames, type TextDecoderConfig, textWeights } from '../encoder/decoder-as-encoder.js';
+import { type EmbeddingDecoderConfig, labelNames, textWeights } from '../encoder/decoder-as-encoder.js';
 import { withDenseEntries } from '../encoder/dense.js';
 import { ggufPoolings } from '../encoder/encoder-config.js';
 import { rankTemplate, rankTemplateKey } from '../encoder/rank-template.js';
@@ -14,7 +14,7 @@ export async function textDecoderToGguf(
   decoder: Architecture,
   options: ConvertOptions,
 ): Promise<QuantizeSource> {
-  const config = file.config as TextDecoderConfig;
+  const config = file.config as EmbeddingDecoderConfig;
   const weights = withDenseEntries(textWeights(decoder), config) as DecoderWeightTable;
   const { metadata, tensors } = await toGguf(
     { ...file, config, architecture: { ...decoder, weights } },
@@ -34,7 +34,7 @@ export async function textDecoderToGguf(
 }
 
 function metadataOf(
-  { causal = true, labels, pooling, dense = [], width }: TextDecoderConfig,
+  { causal = true, labels, pooling, dense = [], width }: EmbeddingDecoderConfig,
   { weights }: EncoderFolder,
 ): Record<string, MetadataInput> {
   const sizes = dense.flatMap((out, i) => [
