@@ -2,11 +2,15 @@ import type { MetadataInput, OutputTensor, QuantizeSource } from '@quern/quant';
 import type { Architecture } from '../architecture.js';
 import { type EmbeddingDecoderConfig, labelNames, textWeights } from '../encoder/decoder-as-encoder.js';
 import { withDenseEntries } from '../encoder/dense.js';
+import type { EncoderArchitecture } from '../encoder/encoder.js';
 import { ggufPoolings } from '../encoder/encoder-config.js';
+import type { EncoderConfig } from '../encoder/encoder-parameters.js';
 import { rankTemplate, rankTemplateKey } from '../encoder/rank-template.js';
+import type { HuggingFaceModelFile } from '../model-file.js';
 import type { DecoderWeightTable } from '../weights/weight-table.js';
-import type { EncoderFolder } from './encoder-to-gguf.js';
 import { type ConvertOptions, toGguf } from './to-gguf.js';
+
+export type EncoderFolder = HuggingFaceModelFile<EncoderArchitecture, EncoderConfig>;
 
 /** A decoder that embeds or ranks: as `toGguf`, without an output projection. Its labels are one tensor. */
 export async function textDecoderToGguf(
