@@ -65,7 +65,11 @@ export {
 export { type EncoderAttentionWeights, encoderAttention } from './encoder/attention.js';
 export { bert, bertEncoder } from './encoder/bert.js';
 export { bertWeights } from './encoder/bert-weights.js';
-export { decoderAsEncoder, type TextDecoder, type TextDecoderConfig } from './encoder/decoder-as-encoder.js';
+export {
+  decoderAsEncoder,
+  type EmbeddingDecoder,
+  type EmbeddingDecoderConfig,
+} from './encoder/decoder-as-encoder.js';
 export { type BatchOptions, type EmbedBackend, embedBackend, rowsOfStep } from './encoder/embed-backend.js';
 export type { Encoder, EncoderArchitecture, EncoderBatch } from './encoder/encoder.js';
 export {
@@ -85,7 +89,7 @@ export {
 export type { EmbeddingRules, EncoderConfig } from './encoder/encoder-parameters.js';
 export { nomicBert, nomicBertWeights } from './encoder/nomic-bert.js';
 export { projection } from './encoder/projection.js';
-export { bertName, renameBert } from './encoder/rename.js';
+export { bertName, ggufParts, renameBert } from './encoder/rename.js';
 export { roberta } from './encoder/roberta.js';
 export { ModelError, type ModelErrorCode } from './error.js';
 export { exampleModels } from './example-models.js';

@@ -2,20 +2,15 @@ import { basename, dirname } from 'node:path';
 import type { MetadataInput, OutputTensor, QuantizeSource } from '@quern/quant';
 import { decoderOf } from '../encoder/decoder-as-encoder.js';
 import { withDenseEntries } from '../encoder/dense.js';
-import type { EncoderArchitecture } from '../encoder/encoder.js';
 import { ggufPoolings } from '../encoder/encoder-config.js';
-import type { EncoderConfig } from '../encoder/encoder-parameters.js';
 import { ModelError } from '../error.js';
-import type { HuggingFaceModelFile } from '../model-file.js';
 import { takeRows } from '../weights/map-tensors.js';
 import { type ResolvedWeight, resolveWeights } from '../weights/resolve-weights.js';
 import { encoderExtras, noticeUnread } from '../weights/unread-tensors.js';
 import { isConstant } from '../weights/weight-file.js';
 import { outputTensor } from './output-tensor.js';
-import { textDecoderToGguf } from './text-decoder-to-gguf.js';
+import { type EncoderFolder, textDecoderToGguf } from './text-decoder-to-gguf.js';
 import type { ConvertOptions } from './to-gguf.js';
-
-export type EncoderFolder = HuggingFaceModelFile<EncoderArchitecture, EncoderConfig>;
 
 /**
  * Converts a Hugging Face encoder to the content of a GGUF file: llama.cpp's metadata and tensor names; the position

@@ -1,12 +1,16 @@
 import type { MetadataInput, OutputTensor, QuantizeSource } from '@quern/quant';
 import type { Architecture } from '../architecture.js';
-import { labelNames, type TextDecoderConfig, textWeights } from '../encoder/decoder-as-encoder.js';
+import { type EmbeddingDecoderConfig, labelNames, textWeights } from '../encoder/decoder-as-encoder.js';
 import { withDenseEntries } from '../encoder/dense.js';
+import type { EncoderArchitecture } from '../encoder/encoder.js';
 import { ggufPoolings } from '../encoder/encoder-config.js';
+import type { EncoderConfig } from '../encoder/encoder-parameters.js';
 import { rankTemplate, rankTemplateKey } from '../encoder/rank-template.js';
+import type { HuggingFaceModelFile } from '../model-file.js';
 import type { DecoderWeightTable } from '../weights/weight-table.js';
-import type { EncoderFolder } from './encoder-to-gguf.js';
 import { type ConvertOptions, toGguf } from './to-gguf.js';
+
+export type EncoderFolder = HuggingFaceModelFile<EncoderArchitecture, EncoderConfig>;
 
 /** A decoder that embeds or ranks: as `toGguf`, without an output projection. Its labels are one tensor. */
 export async function textDecoderToGguf(
@@ -14,7 +18,7 @@ export async function textDecoderToGguf(
   decoder: Architecture,
   options: ConvertOptions,
 ): Promise<QuantizeSource> {
-  const config = file.config as TextDecoderConfig;
+  const config = file.config as EmbeddingDecoderConfig;
   const weights = withDenseEntries(textWeights(decoder), config) as DecoderWeightTable;
   const { metadata, tensors } = await toGguf(
     { ...file, config, architecture: { ...decoder, weights } },
@@ -34,7 +38,7 @@ export async function textDecoderToGguf(
 }
 
 function metadataOf(
-  { causal = true, labels, pooling, dense = [], width }: TextDecoderConfig,
+  { causal = true, labels, pooling, dense = [], width }: EmbeddingDecoderConfig,
   { weights }: EncoderFolder,
 ): Record<string, MetadataInput> {
   const sizes = dense.flatMap((out, i) => [

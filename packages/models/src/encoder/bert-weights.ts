@@ -1,9 +1,20 @@
-import type { WeightTable } from '../weights/weight-table.js';
+import type { WeightEntry, WeightTable } from '../weights/weight-table.js';
 import type { EncoderConfig } from './encoder-parameters.js';
 
-const byIndex = () => ['embed'] as const;
+type Shape = WeightEntry<EncoderConfig>['shape'];
 
-const layer = (part: string) => `encoder.layer.{i}.${part}`;
+const byIndex = () => ['embed'] as const;
+const wide: Shape = (c) => [c.width];
+const square: Shape = (c) => [c.width, c.width];
+
+/** A parameter of the whole model. */
+const entry = (gguf: string, huggingFace: string, shape: Shape) => ({ gguf, huggingFace, shape });
+
+/** A parameter of every layer. */
+const inLayer = (gguf: string, huggingFace: string, shape: Shape) =>
+  entry(`blk.{i}.${gguf}`, `encoder.layer.{i}.${huggingFace}`, shape);
+
+const optional = { optional: true } as const;
 
 /**
  * The parameters of BERT, and of RoBERTa under BERT's names. Embedding models lack the classifier and often the pooler.
@@ -11,139 +22,47 @@ const layer = (part: string) => `encoder.layer.{i}.${part}`;
 export const bertWeights = {
   model: {
     tokens: {
-      gguf: 'token_embd.weight',
-      huggingFace: 'embeddings.word_embeddings.weight',
-      shape: (c) => [c.vocabulary, c.width],
+      ...entry('token_embd.weight', 'embeddings.word_embeddings.weight', (c) => [c.vocabulary, c.width]),
       uses: byIndex,
     },
     positions: {
-      gguf: 'position_embd.weight',
-      huggingFace: 'embeddings.position_embeddings.weight',
-      shape: (c) => [c.positions, c.width],
+      ...entry('position_embd.weight', 'embeddings.position_embeddings.weight', (c) => [
+        c.positions,
+        c.width,
+      ]),
       uses: byIndex,
     },
     segments: {
-      gguf: 'token_types.weight',
-      huggingFace: 'embeddings.token_type_embeddings.weight',
-      shape: (c) => [c.segments, c.width],
+      ...entry('token_types.weight', 'embeddings.token_type_embeddings.weight', (c) => [c.segments, c.width]),
       uses: byIndex,
-      when: (c) => c.segments > 0,
+      when: (c: EncoderConfig) => c.segments > 0,
     },
-    norm: {
-      gguf: 'token_embd_norm.weight',
-      huggingFace: 'embeddings.LayerNorm.weight',
-      shape: (c) => [c.width],
-    },
-    normBias: {
-      gguf: 'token_embd_norm.bias',
-      huggingFace: 'embeddings.LayerNorm.bias',
-      shape: (c) => [c.width],
-    },
-    pooler: {
-      gguf: 'cls.weight',
-      huggingFace: 'pooler.dense.weight',
-      shape: (c) => [c.width, c.width],
-      optional: true,
-    },
-    poolerBias: {
-      gguf: 'cls.bias',
-      huggingFace: 'pooler.dense.bias',
-      shape: (c) => [c.width],
-      optional: true,
-    },
+    norm: entry('token_embd_norm.weight', 'embeddings.LayerNorm.weight', wide),
+    normBias: entry('token_embd_norm.bias', 'embeddings.LayerNorm.bias', wide),
+    pooler: { ...entry('cls.weight', 'pooler.dense.weight', square), ...optional },
+    poolerBias: { ...entry('cls.bias', 'pooler.dense.bias', wide), ...optional },
     classifier: {
-      gguf: 'cls.output.weight',
-      huggingFace: 'classifier.weight',
-      shape: (c) => [c.labels, c.width],
-      when: (c) => c.labels > 0,
+      ...entry('cls.output.weight', 'classifier.weight', (c) => [c.labels, c.width]),
+      when: (c: EncoderConfig) => c.labels > 0,
     },
-    classifierBias: {
-      gguf: 'cls.output.bias',
-      huggingFace: 'classifier.bias',
-      shape: (c) => [c.labels],
-      optional: true,
-    },
+    classifierBias: { ...entry('cls.output.bias', 'classifier.bias', (c) => [c.labels]), ...optional },
   },
   layer: {
-    q: {
-      gguf: 'blk.{i}.attn_q.weight',
-      huggingFace: layer('attention.self.query.weight'),
-      shape: (c) => [c.width, c.width],
-    },
-    qBias: {
-      gguf: 'blk.{i}.attn_q.bias',
-      huggingFace: layer('attention.self.query.bias'),
-      shape: (c) => [c.width],
-    },
-    k: {
-      gguf: 'blk.{i}.attn_k.weight',
-      huggingFace: layer('attention.self.key.weight'),
-      shape: (c) => [c.width, c.width],
-    },
-    kBias: {
-      gguf: 'blk.{i}.attn_k.bias',
-      huggingFace: layer('attention.self.key.bias'),
-      shape: (c) => [c.width],
-    },
-    v: {
-      gguf: 'blk.{i}.attn_v.weight',
-      huggingFace: layer('attention.self.value.weight'),
-      shape: (c) => [c.width, c.width],
-    },
-    vBias: {
-      gguf: 'blk.{i}.attn_v.bias',
-      huggingFace: layer('attention.self.value.bias'),
-      shape: (c) => [c.width],
-    },
-    attnOutput: {
-      gguf: 'blk.{i}.attn_output.weight',
-      huggingFace: layer('attention.output.dense.weight'),
-      shape: (c) => [c.width, c.width],
-    },
-    attnOutputBias: {
-      gguf: 'blk.{i}.attn_output.bias',
-      huggingFace: layer('attention.output.dense.bias'),
-      shape: (c) => [c.width],
-    },
-    attnNorm: {
-      gguf: 'blk.{i}.attn_output_norm.weight',
-      huggingFace: layer('attention.output.LayerNorm.weight'),
-      shape: (c) => [c.width],
-    },
-    attnNormBias: {
-      gguf: 'blk.{i}.attn_output_norm.bias',
-      huggingFace: layer('attention.output.LayerNorm.bias'),
-      shape: (c) => [c.width],
-    },
-    up: {
-      gguf: 'blk.{i}.ffn_up.weight',
-      huggingFace: layer('intermediate.dense.weight'),
-      shape: (c) => [c.feedForward, c.width],
-    },
-    upBias: {
-      gguf: 'blk.{i}.ffn_up.bias',
-      huggingFace: layer('intermediate.dense.bias'),
-      shape: (c) => [c.feedForward],
-    },
-    down: {
-      gguf: 'blk.{i}.ffn_down.weight',
-      huggingFace: layer('output.dense.weight'),
-      shape: (c) => [c.width, c.feedForward],
-    },
-    downBias: {
-      gguf: 'blk.{i}.ffn_down.bias',
-      huggingFace: layer('output.dense.bias'),
-      shape: (c) => [c.width],
-    },
-    ffnNorm: {
-      gguf: 'blk.{i}.layer_output_norm.weight',
-      huggingFace: layer('output.LayerNorm.weight'),
-      shape: (c) => [c.width],
-    },
-    ffnNormBias: {
-      gguf: 'blk.{i}.layer_output_norm.bias',
-      huggingFace: layer('output.LayerNorm.bias'),
-      shape: (c) => [c.width],
-    },
+    q: inLayer('attn_q.weight', 'attention.self.query.weight', square),
+    qBias: inLayer('attn_q.bias', 'attention.self.query.bias', wide),
+    k: inLayer('attn_k.weight', 'attention.self.key.weight', square),
+    kBias: inLayer('attn_k.bias', 'attention.self.key.bias', wide),
+    v: inLayer('attn_v.weight', 'attention.self.value.weight', square),
+    vBias: inLayer('attn_v.bias', 'attention.self.value.bias', wide),
+    attnOutput: inLayer('attn_output.weight', 'attention.output.dense.weight', square),
+    attnOutputBias: inLayer('attn_output.bias', 'attention.output.dense.bias', wide),
+    attnNorm: inLayer('attn_output_norm.weight', 'attention.output.LayerNorm.weight', wide),
+    attnNormBias: inLayer('attn_output_norm.bias', 'attention.output.LayerNorm.bias', wide),
+    up: inLayer('ffn_up.weight', 'intermediate.dense.weight', (c) => [c.feedForward, c.width]),
+    upBias: inLayer('ffn_up.bias', 'intermediate.dense.bias', (c) => [c.feedForward]),
+    down: inLayer('ffn_down.weight', 'output.dense.weight', (c) => [c.width, c.feedForward]),
+    downBias: inLayer('ffn_down.bias', 'output.dense.bias', wide),
+    ffnNorm: inLayer('layer_output_norm.weight', 'output.LayerNorm.weight', wide),
+    ffnNormBias: inLayer('layer_output_norm.bias', 'output.LayerNorm.bias', wide),
   },
 } as const satisfies WeightTable<EncoderConfig>;

@@ -33,10 +33,10 @@ export const bert: EncoderArchitecture = {
   build: bertEncoder,
 };
 
-type Loaded = LoadedWeights<typeof bertWeights>;
+type AllWeights = LoadedWeights<typeof bertWeights>;
 
 /** Without a table of positions, q and k are rotated. */
-type BertWeights = Omit<Loaded, 'positions'> & Partial<Pick<Loaded, 'positions'>>;
+type BertWeights = Omit<AllWeights, 'positions'> & Partial<Pick<AllWeights, 'positions'>>;
 
 /** BERT's forward pass, post-norm: x = norm(x + block(x)) for attention and feed-forward. */
 export function bertEncoder(b: Backend, w: BertWeights, config: EncoderConfig): Encoder {

@@ -14,10 +14,10 @@ import type { EncoderConfig } from './encoder-parameters.js';
 import { needNoSinks, wholeTexts } from './uncached-backend.js';
 
 /** The configuration of a decoder, and of its use as an encoder. */
-export type TextDecoderConfig = DecoderConfig & EncoderConfig;
+export type EmbeddingDecoderConfig = DecoderConfig & EncoderConfig;
 
 /** A decoder that embeds or ranks texts. */
-export interface TextDecoder extends EncoderArchitecture {
+export interface EmbeddingDecoder extends EncoderArchitecture {
   readonly decoder: Architecture;
 }
 
@@ -29,12 +29,12 @@ const labelEntry = (name: string) =>
   ({
     gguf: name,
     huggingFace: name,
-    shape: (c: TextDecoderConfig) => [1, c.width],
-    when: (c: TextDecoderConfig) => c.labels > 0,
-  }) satisfies WeightEntry<TextDecoderConfig>;
+    shape: (c: EmbeddingDecoderConfig) => [1, c.width],
+    when: (c: EmbeddingDecoderConfig) => c.labels > 0,
+  }) satisfies WeightEntry<EmbeddingDecoderConfig>;
 
 /** A decoder's parameters without an output projection, and its labels. */
-export function textWeights(decoder: Architecture): WeightTable<TextDecoderConfig> {
+export function textWeights(decoder: Architecture): WeightTable<EmbeddingDecoderConfig> {
   const { output: _, outputBias: __, ...model } = decoder.weights.model;
   return {
     model: { ...model, yes: labelEntry(labelNames[0]), no: { ...labelEntry(labelNames[1]), optional: true } },
@@ -47,7 +47,7 @@ export function textWeights(decoder: Architecture): WeightTable<TextDecoderConfi
  * logit of its first label less that of its second, at the last row. It needs no output projection.
  * @param causal whether a row sees no later rows, unless the file says something else
  */
-export function decoderAsEncoder(decoder: Architecture, causal = true): TextDecoder {
+export function decoderAsEncoder(decoder: Architecture, causal = true): EmbeddingDecoder {
   return {
     kind: 'encoder',
     decoder,
@@ -57,11 +57,11 @@ export function decoderAsEncoder(decoder: Architecture, causal = true): TextDeco
     rename: (file) => renameLabels(file.naming === 'gguf' ? file : renameModel(decoder, file)),
     configFromGguf: (source) => fromGguf(decoder.configFromGguf(source), source, causal),
     configFromHuggingFace: (source) => fromHuggingFace(decoder.configFromHuggingFace(source), source, causal),
-    build: (b, w, config: TextDecoderConfig) => textDecoder(decoder, b, w, config),
+    build: (b, w, config: EmbeddingDecoderConfig) => textDecoder(decoder, b, w, config),
   };
 }
 
-const isTextDecoder = (architecture: EncoderArchitecture): architecture is TextDecoder =>
+const isTextDecoder = (architecture: EncoderArchitecture): architecture is EmbeddingDecoder =>
   'decoder' in architecture;
 
 /** The decoder of an encoder's architecture, if it is one. */
@@ -108,7 +108,7 @@ function fromGguf(
   config: DecoderConfig,
   { settings, weights }: GgufSource,
   otherwise: boolean,
-): TextDecoderConfig {
+): EmbeddingDecoderConfig {
   const names = settings.texts('classifier.output_labels') ?? ['yes', 'no'];
   if (weights.tensors.has(labelNames[1]) && (names[0] !== 'yes' || names[1] !== 'no'))
     settings.refuse('classifier.output_labels', 'two labels must be yes and no');
@@ -120,7 +120,7 @@ function fromHuggingFace(
   config: DecoderConfig,
   { settings, weights, embedding }: HuggingFaceSource,
   otherwise: boolean,
-): TextDecoderConfig {
+): EmbeddingDecoderConfig {
   const { pooling = 'mean', normalise = true, maxTokens = config.context } = embedding ?? {};
   const isEncoder = settings.flag('use_bidirectional_attention');
   const causal = settings.flag('is_causal') ?? (isEncoder === undefined ? otherwise : !isEncoder);
@@ -132,7 +132,7 @@ const asEncoder = (
   config: DecoderConfig,
   { tensors }: WeightFile,
   rules: Required<Pick<EncoderConfig, 'causal' | 'pooling' | 'normalise'>>,
-): TextDecoderConfig => ({
+): EmbeddingDecoderConfig => ({
   ...config,
   ...rules,
   gelu: config.gelu ?? 'tanh',
@@ -144,7 +144,7 @@ function textDecoder(
   architecture: Architecture,
   b: Backend,
   w: AnyLoadedWeights,
-  config: TextDecoderConfig,
+  config: EmbeddingDecoderConfig,
 ): Encoder {
   needNoSinks(w.layers.some(({ sinks }) => sinks));
   const { backend, cache, batchOf } = wholeTexts(b, config);

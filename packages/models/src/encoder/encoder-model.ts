@@ -8,11 +8,11 @@ import { resolveWeights } from '../weights/resolve-weights.js';
 import { encoderExtras, noticeUnread, notRead, unreadTensors } from '../weights/unread-tensors.js';
 import { storedBytes } from '../weights/weight-file.js';
 import { denseNames, withDenseEntries } from './dense.js';
-import type { Encoder, EncoderBatch } from './encoder.js';
+import type { Encoder, EncoderBatch, WindowArrays } from './encoder.js';
 import type { EncoderFile } from './encoder-file.js';
 import type { EncoderConfig } from './encoder-parameters.js';
 import { projection } from './projection.js';
-import { halfWindow, type WindowArrays, windowArrays } from './windowed-attention.js';
+import { halfWindow, windowArrays } from './windowed-attention.js';
 
 /** A text as token ids, with its start and end tokens; for a pair, also the start of the second part. */
 export interface EncodedText {

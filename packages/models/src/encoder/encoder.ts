@@ -6,7 +6,23 @@ import type { Settings } from '../config/settings.js';
 import type { Naming, WeightFile } from '../weights/weight-file.js';
 import type { WeightTable } from '../weights/weight-table.js';
 import type { EncoderConfig } from './encoder-parameters.js';
-import type { WindowRows } from './windowed-attention.js';
+
+/** Host arrays of `WindowRows`. */
+export interface WindowArrays {
+  readonly ahead: Int32Array;
+  readonly back: Int32Array;
+  readonly inside: Float32Array;
+  readonly atEnd: Float32Array;
+}
+
+/** Rows of windows that reach half a window, `h` rows, to each side, in a step of T rows. */
+export type WindowRows = {
+  /**
+   * ahead [T]: for each place the row whose query stands there: h rows earlier. back [T]: the place of each row's query.
+   * inside [T]: 1 if the text has h more rows behind the row, else 0. atEnd [T]: 1 − inside.
+   */
+  readonly [Name in keyof WindowArrays]: Tensor;
+};
 
 /** A ragged batch of S whole texts, T rows, without padding, as tensors of a step. */
 export interface EncoderBatch {

@@ -7,7 +7,7 @@ import { readJsonList, readJsonObject } from '../config/read-json.js';
 import { ownValue, Settings } from '../config/settings.js';
 import { exists } from '../find-model.js';
 import { safetensorsWeights, type WeightFile } from '../weights/weight-file.js';
-import { withLabelTokens } from './decoder-as-encoder.js';
+import { labelNames, withLabelTokens } from './decoder-as-encoder.js';
 import type { EmbeddingRules } from './encoder-parameters.js';
 
 async function settingsIn(folder: string, ...names: string[]): Promise<Settings | undefined> {
@@ -69,7 +69,9 @@ export async function readSentenceFiles(folder: string, weights: WeightFile): Pr
   const ofType = (end: string) => modules?.filter(({ type }) => type.endsWith(`.${end}`)) ?? [];
   const pooling = await settingsIn(folder, ofType('Pooling')[0]?.path || '1_Pooling', 'config.json');
   const transformer = await settingsIn(folder, 'sentence_bert_config.json');
-  const labels = await readLabels(folder, ofType('LogitScore')[0]);
+  const { tensors } = weights; // a decoder's without a classifier: its output projection may be one
+  const answers = tensors.has('model.embed_tokens.weight') && !tensors.has(labelNames[0]);
+  const labels = answers ? await readLabels(folder, ofType('LogitScore')[0]) : undefined;
   let all = labels ? withLabelTokens(weights, ...labels) : weights;
   for (const [i, { path }] of ofType('Dense').entries()) all = await withDense(all, folder, path, i + 2);
   return {
@@ -122,7 +124,7 @@ async function readLabels(
 async function isQwen3Reranker(folder: string): Promise<boolean> {
   const readme = join(folder, 'README.md');
   const text = (await exists(readme)) ? await readFile(readme, 'utf8') : '';
-  return /^# Qwen3-Reranker/m.test(text) || /qwen3-reranker/i.test(folder);
+  return /^# Qwen3-Reranker/m.test(text) || /qwen3-reranker-[\d.]+b/i.test(folder);
 }
 
 async function tokenIn(folder: string, token: string): Promise<number> {

@@ -1,22 +1,5 @@
 import type { AttnConfig, Backend, Tensor } from '@quern/core';
-import type { EncoderBatch } from './encoder.js';
-
-/** Host arrays of `WindowRows`. */
-export interface WindowArrays {
-  readonly ahead: Int32Array;
-  readonly back: Int32Array;
-  readonly inside: Float32Array;
-  readonly atEnd: Float32Array;
-}
-
-/** Rows of windows that reach half a window, `h` rows, to each side, in a step of T rows. */
-export type WindowRows = {
-  /**
-   * ahead [T]: for each place the row whose query stands there: h rows earlier. back [T]: the place of each row's query.
-   * inside [T]: 1 if the text has h more rows behind the row, else 0. atEnd [T]: 1 − inside.
-   */
-  readonly [Name in keyof WindowArrays]: Tensor;
-};
+import type { EncoderBatch, WindowArrays } from './encoder.js';
 
 /** @param half rows to each side */
 export function windowArrays(cuSeqlens: Int32Array, half: number): WindowArrays {
