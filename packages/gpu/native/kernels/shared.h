@@ -29,6 +29,7 @@
 #include "rms-norm.h"
 #include "rope-table.h"
 #include "rope.h"
+#include "route.h"
 #include "sample-parts.h"
 #include "scale.h"
 #include "short-conv.h"

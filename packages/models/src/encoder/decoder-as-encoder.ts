@@ -128,17 +128,24 @@ function fromHuggingFace(
   return asEncoder({ ...config, context }, weights, { causal, pooling, normalise });
 }
 
-const asEncoder = (
+function asEncoder(
   config: DecoderConfig,
-  { tensors }: WeightFile,
+  { tensors, paths }: WeightFile,
   rules: Required<Pick<EncoderConfig, 'causal' | 'pooling' | 'normalise'>>,
-): EmbeddingDecoderConfig => ({
-  ...config,
-  ...rules,
-  gelu: config.gelu ?? 'tanh',
-  labelPooling: 'last',
-  ...{ segments: 0, positions: 0, firstPosition: 0, labels: tensors.has(labelNames[0]) ? 1 : 0 },
-});
+): EmbeddingDecoderConfig {
+  if (config.layerStates)
+    throw new ModelError(
+      'UNSUPPORTED_CONFIG',
+      `${paths[0]}: layers of this model keep states between tokens: Quern cannot embed with it yet`,
+    );
+  return {
+    ...config,
+    ...rules,
+    gelu: config.gelu ?? 'tanh',
+    labelPooling: 'last',
+    ...{ segments: 0, positions: 0, firstPosition: 0, labels: tensors.has(labelNames[0]) ? 1 : 0 },
+  };
+}
 
 function textDecoder(
   architecture: Architecture,

@@ -16,12 +16,21 @@ export async function openOffload(
 ): Promise<OffloadOptions | undefined> {
   if (!offloads(options)) return undefined;
   const { cacheDir: path, cacheDirBytes: mostBytes, cacheMemory, onNotice } = options;
+  needNoStates(cache, file.path, path === undefined ? 'cacheMemory' : 'cacheDir');
   needRoomForBlock(cacheMemory, cache);
   const identity = await cacheIdentity(file, places, cache);
   const form = { identity, cache };
   const folder = path === undefined ? undefined : await BlockFolder.open({ path, mostBytes, form, onNotice });
   const memory = cacheMemory === undefined ? undefined : new MemoryBlocks(cacheMemory);
   return { identity, folder, memory, onNotice };
+}
+
+function needNoStates({ hasStates }: KvCache, path: string, option: string): void {
+  if (hasStates)
+    throw new RuntimeError(
+      'BAD_OPTION',
+      `${path}: layers of this model keep states, which are not offloaded yet: leave ${option} out`,
+    );
 }
 
 function needRoomForBlock(cacheMemory: number | undefined, { blockBytes }: KvCache): void {

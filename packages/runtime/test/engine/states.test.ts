@@ -7,6 +7,7 @@ import { type Backend, KvCache } from '@quern/core';
 import { type LanguageModel, loadLanguageModel, openModelFile } from '@quern/models';
 import { Engine } from '../../src/engine/engine.js';
 import type { Sequence } from '../../src/engine/sequence.js';
+import { loadEmbedder, loadModel } from '../../src/index.js';
 import { sharedData } from '../shared-data.js';
 import { greedy, idsOf } from './requests.js';
 
@@ -132,6 +133,16 @@ async function alone(ids: readonly number[], count: number): Promise<number[]> {
     const found = await Promise.all(sequences.map((sequence) => generate(engine, sequence, prompt, 8)));
     for (const tokens of found) expect(tokens).toEqual(want);
     expect(sequences.map(({ cachedTokens }) => cachedTokens)).toEqual([0, 24, 24]);
+  });
+
+  test('an offloaded cache is refused', async () => {
+    await expect(loadModel(path, { backend: 'reference', cacheMemory: 2 ** 20 })).rejects.toThrow(
+      'keep states, which are not offloaded yet: leave cacheMemory out',
+    );
+  });
+
+  test('a model with states embeds no texts', async () => {
+    await expect(loadEmbedder(path, { backend: 'reference' })).rejects.toThrow('keep states between tokens');
   });
 
   test('drafts, right and refused', async () => {

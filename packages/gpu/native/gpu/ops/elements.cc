@@ -7,6 +7,7 @@
 #include "kernels/gated.h"
 #include "kernels/log10.h"
 #include "kernels/scale.h"
+#include "kernels/softplus.h"
 
 namespace quern::gpu {
 

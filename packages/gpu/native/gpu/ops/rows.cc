@@ -6,8 +6,10 @@
 #include "kernels/layer-norm.h"
 #include "kernels/pool.h"
 #include "kernels/rms-norm.h"
+#include "kernels/route.h"
 #include "kernels/softmax.h"
 #include "kernels/weighted-sum.h"
+#include "quern/failure.h"
 
 namespace quern::gpu {
 
@@ -25,6 +27,22 @@ void layer_norm(const OpCall& op) {
   const float *w = op.vector(LayerNormOp::W, x.width()), *b = op.vector(LayerNormOp::B, x.width());
   op.launch("layer_norm", x.rows(), threads_of_sum(x.width()),
             LayerNorm{x.data, w, b, y.data, op.small(x.width()), op.number(LayerNormOp::EPS)});
+}
+
+void route(const OpCall& op) {
+  using Op = RouteOp;
+  const quern::Floats logits = op.floats(Op::LOGITS, 2), weights = op.floats(Op::WEIGHTS, 2);
+  const int64_t T = logits.shape[0], E = logits.width(), k = op.integer(Op::CHOSEN), groups = op.integer(Op::GROUPS);
+  const int64_t groups_chosen = op.integer(Op::GROUPS_CHOSEN), score = op.integer(Op::SCORE);
+  op.need(weights.shape[0] == T && weights.width() == k && op.operand(Op::IDS).count == weights.count, "ids and weights must be [T, k]");
+  op.need(score >= 0 && score <= 2 && groups >= 1 && E % groups == 0 && groups_chosen >= 1 && groups_chosen <= groups && k >= 1 &&
+              k <= groups_chosen * (E / groups),
+          "score must be 0 to 2, groups divide the experts, and the chosen groups have k of them");
+  if (E > ROUTED) fail(Code::unsupported, "route: %lld experts; GPUs take %d at most", (long long)E, ROUTED);
+  const int threads = std::min(256, threads_of_row(E));
+  op.launch("route", T, threads,
+            Route{logits.data, op.vector(Op::BIAS, E), op.ints_out(Op::IDS), weights.data, int(E), int(k), int(score), int(groups),
+                  int(groups_chosen), op.integer(Op::RENORMALISE), op.number(Op::SCALE)});
 }
 
 void softmax(const OpCall& op) {
