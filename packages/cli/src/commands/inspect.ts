@@ -37,8 +37,15 @@ function showModel({ architecture, parameters, activeParameters, bytesPerToken }
   return `${architecture}: ${millions(parameters)} million parameters${active}${read}`;
 }
 
+/** A cache of f16. */
+function showCache({ perToken, perSequence }: NonNullable<DescribedModel['cacheBytes']>): string {
+  const states = perSequence === 0 ? '' : `, and ${(perSequence / 1e6).toFixed(2)} MB of states per sequence`;
+  return `the cache takes ${(perToken / 1e3).toFixed(1)} kB per token${states}`;
+}
+
 function* modelLines(model: DescribedModel): Generator<string> {
   yield `  ${showModel(model)}`;
+  if (model.cacheBytes) yield `  ${showCache(model.cacheBytes)}`;
   const { unread } = model;
   const names = unread.length > 4 ? [...unread.slice(0, 4), '…'] : unread;
   if (unread.length > 0)

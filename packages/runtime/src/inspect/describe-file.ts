@@ -1,5 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { kvCacheBytes, stateBytes } from '@quern/core';
 import { describeEncoder, describeModel, describeSpeech, findModel, ModelError } from '@quern/models';
 import { isGgml, openGgml, openGguf, openSafetensors } from '@quern/quant';
 import { locateModel, type ModelLocator } from '../model/locate-model.js';
@@ -23,6 +24,8 @@ export interface DescribedModel {
   readonly activeParameters?: number;
   /** Bytes of weights read per generated token. Not for encoders. */
   readonly bytesPerToken?: number;
+  /** Bytes of keys and values per token in a cache of f16, and of states of fixed size per sequence. Only for language models. */
+  readonly cacheBytes?: { readonly perToken: number; readonly perSequence: number };
   /** Tensors of the file that the model does not read: the file may be of another model than its configuration says. */
   readonly unread: readonly string[];
 }
@@ -122,7 +125,12 @@ function describe({ kind, file }: AnyModelFile): DescribedModel {
     return { kind, architecture, parameters, unread };
   }
   const { parameters, activeParameters, bytesPerToken, unread } = describeModel(file);
-  return { kind, architecture, parameters, activeParameters, bytesPerToken, unread };
+  const { config } = file;
+  const cacheBytes = {
+    perToken: kvCacheBytes({ ...config, dtype: 'f16' }, 1),
+    perSequence: stateBytes(config),
+  };
+  return { kind, architecture, parameters, activeParameters, bytesPerToken, cacheBytes, unread };
 }
 
 async function readContent(path: string): Promise<Content> {
