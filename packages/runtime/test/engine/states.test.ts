@@ -1,33 +1,27 @@
-// The engine with a model that keeps states of fixed size (LFM2): whatever the cache did before, the next tokens are those of
+// The engine with models that keep states of fixed size (LFM2, Qwen3.5): whatever the cache did before, the next tokens are those of
 // a sequence computed alone, token by token.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { createBackend as createCpu } from '@quern/backend-cpu';
 import { createBackend } from '@quern/backend-reference';
 import { type Backend, KvCache } from '@quern/core';
 import { type LanguageModel, loadLanguageModel, openModelFile } from '@quern/models';
 import { Engine } from '../../src/engine/engine.js';
 import type { Sequence } from '../../src/engine/sequence.js';
-import { loadEmbedder, loadModel } from '../../src/index.js';
+import { describeFile, loadEmbedder, loadModel } from '../../src/index.js';
 import { sharedData } from '../shared-data.js';
 import { greedy, idsOf } from './requests.js';
 
-const path = join(sharedData, 'llamacpp-arch', 'lfm2', 'model.gguf');
+const models: Readonly<Record<string, () => Promise<Backend>>> = {
+  lfm2: createBackend,
+  qwen35: () => createCpu({ precision: 'exact' }),
+};
 const blockSize = 4;
 const noStops = new Int32Array(0);
 const prompt = Array.from({ length: 26 }, (_, i) => 3 + ((i * 37) % 250));
 
 let backend: Backend;
 let model: LanguageModel;
-
-beforeAll(async () => {
-  backend = await createBackend();
-  if (existsSync(path)) model = await loadLanguageModel(await openModelFile(path), backend);
-});
-
-afterAll(() => {
-  model?.dispose();
-  backend.dispose();
-});
 
 interface Sizes {
   readonly states?: number;
@@ -71,7 +65,28 @@ async function alone(ids: readonly number[], count: number): Promise<number[]> {
   return await generate(it.engine, it.engine.sequence({ reuse: false }), ids, count, 1);
 }
 
-(existsSync(path) ? describe : describe.skip)('states', () => {
+describe.each(Object.entries(models))('states of %s', (folder, create) => {
+  const path = join(sharedData, 'llamacpp-arch', folder, 'model.gguf');
+  if (!existsSync(path)) {
+    test.skip(`../shared/data/llamacpp-arch/${folder} is absent`, () => {});
+    return;
+  }
+  beforeAll(async () => {
+    backend = await create();
+    model = await loadLanguageModel(await openModelFile(path), backend);
+  });
+  afterAll(() => {
+    model.dispose();
+    backend.dispose();
+  });
+
+  test('inspect says what a cache allocates', async () => {
+    using it = engineOf();
+    const { perToken, perSequence } = (await describeFile(path)).model!.cacheBytes!;
+    expect(perSequence).toBe(it.cache.stateBytes);
+    expect(2 * perToken).toBe(it.cache.blockBytes / blockSize); // of f32 here
+  });
+
   test.each([1, 5, 7, 16, 64])('prompts in chunks of %d, and chains', async (prefillChunk) => {
     using it = engineOf({ prefillChunk });
     expect(await generate(it.engine, it.engine.sequence(), prompt, 24)).toEqual(await alone(prompt, 24));
@@ -169,13 +184,17 @@ async function alone(ids: readonly number[], count: number): Promise<number[]> {
     using it = engineOf({ blocks: 14 });
     const { engine } = it;
     const [first, second] = [engine.sequence({ priority: 1 }), engine.sequence()];
-    const ended = async (sequence: Sequence, ids: readonly number[]) => {
-      const tokens = await generate(engine, sequence, ids, 20, 2);
-      engine.release(sequence);
+    const begun = await generate(engine, second, prompt, 4, 2);
+    const goOn = async (): Promise<number[]> => {
+      while (begun.length < 20) begun.push(...(await decode(engine, second, [begun.at(-1)!], 2)));
+      return begun;
+    };
+    const ended = async (): Promise<number[]> => {
+      const tokens = await generate(engine, first, prompt.slice(2), 20, 2);
+      engine.release(first);
       return tokens;
     };
-    const wait = new Promise<void>((resolve) => setTimeout(resolve, 20));
-    const both = [ended(second, prompt), wait.then(() => ended(first, prompt.slice(2)))];
+    const both = [goOn(), ended()];
     const [late, early] = await Promise.all(both);
     expect(late).toEqual(await alone(prompt, 20));
     expect(early).toEqual(await alone(prompt.slice(2), 20));
