@@ -1,6 +1,6 @@
 import type { Architecture } from './architecture.js';
 import type { DecoderConfig } from './config/decoder-config.js';
-import { qwen35FromGguf } from './qwen35.js';
+import { qwen35FromGguf } from './config/delta-rule.js';
 import { qwen35Mixture, qwen35Moe, qwen35MoeDecoder, qwen35MoeWeights } from './qwen35-moe.js';
 import type { RowRange, WeightTable } from './weights/weight-table.js';
 

@@ -3,20 +3,13 @@ import type { Architecture } from './architecture.js';
 import { sparseLayer } from './blocks/sparse-layer.js';
 import { embedAndLogits } from './blocks/vocabulary.js';
 import { type DecoderConfig, limits, type MixtureConfig } from './config/decoder-config.js';
+import { qwen35FromGguf, qwen35FromHuggingFace } from './config/delta-rule.js';
 import type { GgufSource } from './config/gguf.js';
 import { qwen3MoeMixture, routedMixtureFromGguf } from './config/mixture.js';
 import type { Settings } from './config/settings.js';
 import type { Decoder } from './decoder.js';
 import { mixtureEntries, sharedEntries, splitExperts } from './mixture-weights.js';
-import {
-  qwen35Attention,
-  qwen35Form,
-  qwen35FromGguf,
-  qwen35FromHuggingFace,
-  qwen35Layer,
-  qwen35Model,
-  textOnly,
-} from './qwen35.js';
+import { qwen35Attention, qwen35Form, qwen35Layer, qwen35Model, textOnly } from './qwen35.js';
 import type { LoadedWeights, WeightTable } from './weights/weight-table.js';
 
 const expertNames = [
