@@ -205,9 +205,9 @@ export class KvCache {
     return this.statePool?.freeBlocks ?? 0;
   }
 
-  /** Whether a state has several holders. */
-  isStateShared(state: number): boolean {
-    return (this.statePool?.holdersOf(state) ?? 0) > 1;
+  /** Number of sequences and `holdState`s that hold a state. */
+  stateHolders(state: number): number {
+    return this.statePool?.holdersOf(state) ?? 0;
   }
 
   /** Keeps a state in use without a sequence, until `dropState`: nothing writes it meanwhile. @throws BackendError BAD_ARGUMENT */

@@ -118,6 +118,11 @@ export class KvSequence {
     this.kept?.cut(this.tokens);
   }
 
+  /** Where `truncate(length)` ends: in a cache with states at the last one that it keeps. */
+  lengthAfterCut(length: number): number {
+    return this.kept && length < this.tokens ? this.kept.lastAt(length) : Math.min(length, this.tokens);
+  }
+
   /**
    * The last appended tokens were computed up to `length` alone, as where a chain ends early: forgets the others. Unlike
    * `truncate`, the present state stays: it is the one after `length` tokens.

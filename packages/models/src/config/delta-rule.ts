@@ -10,11 +10,20 @@ import {
 import type { Settings } from './settings.js';
 import { noWindows } from './windows.js';
 
-const withDelta = (config: DecoderConfig, rule: DeltaRuleConfig, is: readonly boolean[]): DecoderConfig => ({
-  ...config,
-  deltaRule: rule,
-  layerStates: is.map((delta) => (delta ? deltaRuleState(rule) : undefined)),
-});
+/** @param key where a model without attention is refused */
+function withDelta(
+  config: DecoderConfig,
+  rule: DeltaRuleConfig,
+  is: readonly boolean[],
+  [settings, key]: readonly [settings: Settings, key: string],
+): DecoderConfig {
+  if (is.every((delta) => delta)) settings.fail(key, 'a layer with attention at least');
+  return {
+    ...config,
+    deltaRule: rule,
+    layerStates: is.map((delta) => (delta ? deltaRuleState(rule) : undefined)),
+  };
+}
 
 /** llama.cpp's keys. @param tiled the order of the value heads in such files */
 export function qwen35FromGguf(
@@ -42,6 +51,7 @@ export function qwen35FromGguf(
     { ...config, ...(sections && { ropeSections: sections }) },
     rule,
     isDeltaLayer.slice(0, config.layers),
+    [settings, flags ? 'attention.recurrent_layers' : 'full_attention_interval'],
   );
 }
 
@@ -87,6 +97,7 @@ export function qwen35FromHuggingFace(
     { ...config, ...(tied !== undefined && { tied }), ...(sections && { ropeSections: sections }) },
     rule,
     is,
+    [text, types ? 'layer_types' : 'full_attention_interval'],
   );
 }
 

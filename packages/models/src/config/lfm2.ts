@@ -16,10 +16,12 @@ const withConvs = (config: DecoderConfig, conv: readonly boolean[], inputs: numb
 /** Layers without kv heads have a convolution. */
 export function lfm2FromGguf({ settings, ...source }: GgufSource): DecoderConfig {
   const key = 'attention.head_count_kv';
+  const layers = settings.whole('block_count', limits.layers);
   const kvHeads = settings.wholes(key, limits.heads, undefined, 0) ?? [];
+  if (kvHeads.length !== layers || kvHeads.every((count) => count === 0))
+    settings.fail(key, `a number for each of ${layers} layers, not all 0`);
   const known = settings.replacing({ [key]: Math.max(...kvHeads) });
   const config = decoderConfigFromGguf({ ...source, settings: known }, 'halves');
-  if (kvHeads.length !== config.layers) settings.fail(key, `a number for each of ${config.layers} layers`);
   return withConvs(
     config,
     kvHeads.map((count) => count === 0),
@@ -48,11 +50,13 @@ export function lfm2FromHuggingFace({ settings, ...source }: HuggingFaceSource):
 function convLayers(settings: Settings, layers: number): readonly boolean[] {
   const types = settings.texts('layer_types');
   if (!types) {
-    const full = settings.wholes('full_attn_idxs', layers - 1, undefined, 0) ?? [];
-    return Array.from({ length: layers }, (_, i) => !full.includes(i));
+    const full = new Set(settings.wholes('full_attn_idxs', layers - 1, undefined, 0));
+    if (full.size === 0) settings.fail('full_attn_idxs', 'a layer with attention at least');
+    return Array.from({ length: layers }, (_, i) => !full.has(i));
   }
-  if (types.length !== layers || !types.every((type) => type === 'conv' || type === 'full_attention'))
-    settings.fail('layer_types', `${layers} times conv or full_attention`);
+  const isKnown = (type: string) => type === 'conv' || type === 'full_attention';
+  if (types.length !== layers || !types.every(isKnown) || !types.includes('full_attention'))
+    settings.fail('layer_types', `${layers} times conv or full_attention, the latter at least once`);
   return types.map((type) => type === 'conv');
 }
 

@@ -111,9 +111,18 @@ export class BlockManager {
     if (blocks > this.cache.freeBlocks + this.prefixes.evictableBlocks) return false; // evicts nothing in vain
     this.prefixes.evict(blocks - this.cache.freeBlocks);
     if (blocks > this.cache.freeBlocks) return false;
-    if (sequence.kv.statesNeeded > this.cache.freeStates && !this.prefixes.evictState()) return false;
+    if (!this.findState(sequence, keepState)) return false;
     sequence.kv.append(count, keepState);
     return true;
+  }
+
+  /** Whether the next step of a sequence has a state to write; one that may be kept costs the least recently used prefix its state. */
+  private findState(sequence: Sequence, keepState: boolean): boolean {
+    if (!this.cache.hasStates) return true;
+    const { kv } = sequence;
+    const wanted = keepState ? 1 : kv.statesNeeded;
+    if (wanted <= this.cache.freeStates || this.prefixes.evictState()) return true;
+    return kv.statesNeeded === 0 || this.prefixes.yieldState(sequence);
   }
 
   /** As `grow`; sequences after `sequence` that are in no step give up their blocks for it. */

@@ -124,6 +124,11 @@ export class Engine {
     return this.blockManager.freeBlocks;
   }
 
+  /** Whether layers keep states: a sequence goes back only to those that it keeps. */
+  get hasStates(): boolean {
+    return this.blockManager.hasStates;
+  }
+
   get stats(): EngineStats {
     const { blocks, blockSize, freeBlocks, idleBlocks: cachedBlocks, preemptions } = this.blockManager;
     const { runningRequests: running, waitingRequests: waiting, chosenTokens: generatedTokens } = this.loop;

@@ -249,7 +249,10 @@ export class Loop {
       return this.chain(rows, requests, mode, { count, signal, ...(isHanded && listenerOf(requests)) });
     }
     const isShared = this.others > 0 || this.requests.size > 1;
-    const inOrder = sequences.some(({ steps }) => steps > 1) || (isUnfinished && plansInFlight > 1); // captured steps overtake others
+    const inOrder = // captured steps overtake others
+      sequences.some(({ steps }) => steps > 1) ||
+      (isUnfinished && plansInFlight > 1) ||
+      (blockManager.hasStates && this.inFlight.length > 0); // a state may be free that a step under way still reads
     await runner.run(rows, (outputs) => this.settle(rows, requests, outputs), {
       mode,
       signal,
@@ -315,11 +318,27 @@ export class Loop {
     const { batch, sequences } = schedule;
     const canChain = canFeed(mode) && this.options.runner.canChain;
     const isWhole = sizeOf(batch.length) === batch.length; // chains have no idle rows
-    if (!canChain || !isOneRowEach(batch) || !keepsPlaces(batch) || !isWhole || this.isDeviceWanted(schedule))
+    if (
+      !canChain ||
+      !isOneRowEach(batch) ||
+      !this.keepsStates(batch) ||
+      !isWhole ||
+      this.isDeviceWanted(schedule)
+    )
       return 1;
     let count = Math.min(longestChain, Math.floor(wakeUpMilliseconds / this.stepTime(schedule)));
     for (const { wanted } of requests) count = Math.min(count, wanted.most);
     return this.growAll(sequences, count - 1) ? Math.max(1, count) : 1;
+  }
+
+  /**
+   * Whether a chain leaves states right: each step reads what the step before it wrote, and the device computes no step
+   * that is then computed again, as those with several plans in flight do.
+   */
+  private keepsStates(batch: Batch): boolean {
+    const isInPlace = ({ states }: Batch[number]) =>
+      !states || (states[0] === states[1] && this.options.plansInFlight === 1);
+    return batch.every(isInPlace);
   }
 
   private stepTime({ batch, depth }: Schedule): number {
@@ -355,10 +374,6 @@ const decodes = (batch: Batch): boolean => batch.every(({ tokens, outputs }) => 
 
 const isOneRowEach = (batch: Batch): boolean =>
   batch.every(({ tokens, outputs }) => tokens.length === 1 && outputs === 1);
-
-/** Whether each step of a chain can read the states that the step before it wrote: they stay where they are. */
-const keepsPlaces = (batch: Batch): boolean =>
-  batch.every(({ states }) => !states || states[0] === states[1]);
 
 const nothing: Schedule = { batch: [], sequences: [], depth: 0, started: [], later: [], isFull: false };
 

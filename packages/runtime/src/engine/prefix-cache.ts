@@ -97,18 +97,27 @@ export class PrefixCache {
 
   /** Whether `evictState` can free one. */
   get hasEvictableStates(): boolean {
-    for (const { state } of this.stateful) if (!this.cache.isStateShared(state!)) return true;
+    for (const { state } of this.stateful) if (this.cache.stateHolders(state!) === 1) return true;
     return false;
   }
 
   /** Frees the state of a prefix, the least recently used one; false where there is none. */
   evictState(): boolean {
     for (const block of this.stateful) {
-      if (this.cache.isStateShared(block.state!)) continue;
+      if (this.cache.stateHolders(block.state!) > 1) continue;
       this.dropState(block);
       return true;
     }
     return false;
+  }
+
+  /** The holder alone keeps its present state: its next step writes in place. False where another sequence has it too. */
+  yieldState({ known, kv }: PrefixHolder): boolean {
+    const state = kv.stateAt(kv.length);
+    const block = known[kv.length / this.cache.blockSize - 1];
+    if (state === undefined || block?.state !== state || this.cache.stateHolders(state) > 2) return false;
+    this.dropState(block);
+    return true;
   }
 
   /** Keeps the states that a holder has at the ends of its known blocks. */

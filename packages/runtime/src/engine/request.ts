@@ -152,8 +152,8 @@ export class Request {
       const count = found.length > 1 && found.at(-1) === noToken ? found.length - 1 : found.length;
       for (const token of found.subarray(tokens.length, count)) this.addChained(token);
       for (let i = 0; i < count - 1; i++) sequence.tokens.push(tokens[i]!.token);
-      if (count === steps) sequence.kv.endAt(start + count);
-      else sequence.kv.truncate(start + count); // the chain went on for others
+      if (count === steps || !sequence.kv.states) sequence.kv.endAt(start + count);
+      else sequence.truncate(start + count); // the chain went on for others, and with its state
       sequence.computed = sequence.kv.length;
       if (this.isOver) this.fail(aborted());
       else this.end(tokens);

@@ -119,10 +119,12 @@ export class Sequence implements PrefixHolder {
   /** Forgets all tokens from `length` on. */
   truncate(length: number): void {
     if (length < this.tokens.length) this.tokens.length = length;
-    this.prefixes.cut(this, length);
-    if (length < this.kv.length) this.kv.truncate(length);
-    this.computed = Math.min(this.computed, this.kv.length);
+    const end = this.kv.states ? this.kv.lengthAfterCut(length) : length;
+    this.prefixes.cut(this, end);
+    if (end < this.kv.length) this.kv.truncate(end);
     this.taken = Math.min(this.taken, length);
+    if (end < length) this.taken = Math.max(this.taken, Math.min(this.computed, length)); // computed again
+    this.computed = Math.min(this.computed, this.kv.length);
     for (const start of this.chunks.keys()) if (start >= length) this.chunks.delete(start);
   }
 

@@ -397,6 +397,11 @@ export class Model {
     this.needLive();
     needSameVocabulary(this, target);
     const { engine, deterministic } = this.parts;
+    if (engine.hasStates)
+      throw new RuntimeError(
+        'BAD_OPTION',
+        `${this.path}: layers of this model keep states, which refused drafts would cost it: it cannot be a draft model yet`,
+      );
     return { engine, deterministic, context: this.context, cost: this.weightBytes / target.weightBytes };
   }
 

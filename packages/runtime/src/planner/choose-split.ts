@@ -37,7 +37,7 @@ export const hostBytesOf = (parts: readonly PartFit[], room: number): number =>
 export function largestRoomOf(parts: readonly PartFit[]): number {
   const perToken = hostBytesOf(parts, 1) - hostBytesOf(parts, 0);
   const left = hostMemory(parts.map(({ device }) => device)) - hostBytesOf(parts, 0);
-  const onHost = perToken === 0 ? Number.POSITIVE_INFINITY : Math.floor(left / perToken);
+  const onHost = perToken === 0 && left >= 0 ? Number.POSITIVE_INFINITY : Math.floor(left / perToken);
   return Math.min(onHost, ...parts.map(({ largestRoom }) => largestRoom));
 }
 

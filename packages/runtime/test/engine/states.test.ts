@@ -160,6 +160,69 @@ describe.each(Object.entries(models))('states of %s', (folder, create) => {
     await expect(loadEmbedder(path, { backend: 'reference' })).rejects.toThrow('keep states between tokens');
   });
 
+  test('a row of a chain that ends before the others gives all blocks back, and goes on', async () => {
+    const { now } = performance;
+    performance.now = () => 0; // chains of full length
+    try {
+      using it = engineOf();
+      const { engine, cache } = it;
+      const [want, other] = [await alone(prompt, 16), prompt.slice(3)];
+      const [first, second] = [engine.sequence(), engine.sequence()];
+      const [a, b] = [
+        await generate(engine, first, prompt, 2, 1),
+        await generate(engine, second, other, 2, 1),
+      ];
+      const sampling = { signal: undefined, sampling: greedy, most: 12 };
+      const [found] = await Promise.all([
+        engine.decode({ sequence: first, ids: [a.at(-1)!], stops: Int32Array.of(want[6]!), ...sampling }),
+        engine.decode({ sequence: second, ids: [b.at(-1)!], stops: noStops, ...sampling }),
+      ]);
+      a.push(...idsOf(found));
+      while (a.length < 16) a.push(...(await decode(engine, first, [a.at(-1)!], 4)));
+      expect(a.slice(0, 16)).toEqual(want);
+      for (const sequence of [first, second]) engine.release(sequence);
+      expect([engine.freeBlocks, cache.freeStates > 0]).toEqual([64, true]);
+    } finally {
+      performance.now = now;
+    }
+  });
+
+  test('as many sequences as states, all with one prefix', async () => {
+    using it = engineOf({ states: 4 });
+    const { engine } = it;
+    const want = await alone(prompt, 6);
+    const sequences = [0, 1, 2, 3].map(() => engine.sequence());
+    for (const sequence of sequences)
+      expect(await generate(engine, sequence, prompt, 3)).toEqual(want.slice(0, 3));
+    for (const sequence of sequences)
+      expect(await decode(engine, sequence, [want[2]!], 3)).toEqual(want.slice(3));
+  });
+
+  test('drafts are refused where idle prefixes have all states', async () => {
+    using it = engineOf({ states: 4 });
+    const { engine } = it;
+    for (const i of [0, 1, 2, 3]) {
+      const sequence = engine.sequence();
+      await generate(engine, sequence, prompt.slice(i, i + 10), 1);
+      engine.release(sequence);
+    }
+    const want = await alone(prompt, 6);
+    const sequence = engine.sequence();
+    const tokens = await generate(engine, sequence, prompt, 2);
+    tokens.push(...(await decode(engine, sequence, [want[1]!, (want[2]! + 1) % 200, 5], 1, 2)));
+    expect(sequence.kv.length).toBe(prompt.length + 1); // the state before the drafts
+    while (tokens.length < 6) tokens.push(...(await decode(engine, sequence, [tokens.at(-1)!], 1)));
+    expect(tokens).toEqual(want);
+  });
+
+  test('such a model is refused as a draft model', async () => {
+    using target = await loadModel(path, { backend: 'reference' });
+    using draft = await loadModel(path, { backend: 'reference' });
+    const speculate = { kind: 'draft', model: draft } as const;
+    const generate = async () => await target.generate('a', { speculate, maxTokens: 2 }).result;
+    await expect(generate()).rejects.toThrow('cannot be a draft model yet');
+  });
+
   test('drafts, right and refused', async () => {
     using it = engineOf();
     const { engine } = it;
