@@ -13,7 +13,11 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { isDrawn } from '../../../test-scope.js';
 import { makeTorch, ncu, ncuForbidden, sanitizer, sanitizerBeside } from './stub-tools.js';
+
+/** Runs with the other GPU: that of NVIDIA has its kit in the other half of the runs. */
+const drawn = isDrawn(1) ? test : test.skip;
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const scratch = mkdtempSync(join(tmpdir(), 'quern-gpu-kit-'));
@@ -49,6 +53,7 @@ const bring = (...args: string[]) =>
 let bin: string;
 let brought: string;
 beforeAll(() => {
+  if (!isDrawn(1)) return;
   bin = makeBin('bin', { xz: textOf('sh', '-c', 'command -v xz') });
   const { status, stdout, stderr } = bring('--to', kit);
   expect([status, stderr]).toEqual([0, expect.any(String)]);
@@ -89,7 +94,7 @@ const report = (...args: string[]) =>
 /** For machines where much else runs. */
 const patience = 600_000;
 
-test('bring.mjs: both commands, what travels and its size', () => {
+drawn('bring.mjs: both commands, what travels and its size', () => {
   expect(brought).toMatch(
     /travels: [\d.]+ MiB of files that git does not ignore, and .*kit\/, .*; [\d.]+ MiB together/,
   );
@@ -98,7 +103,7 @@ test('bring.mjs: both commands, what travels and its size', () => {
   expect(readdirSync(kit).sort()).toEqual(['kit.json', 'kit.tar.xz']);
 });
 
-test(
+drawn(
   'bring.mjs: more than may travel',
   () => {
     const { status, stderr } = bring('--to', join(scratch, 'large'), '--limit', '10', '--gzip');
@@ -110,7 +115,7 @@ test(
 );
 
 const python = spawnSync('python3', ['-c', 'import lzma, sys; print(sys.executable)'], { encoding: 'utf8' });
-(python.status === 0 ? test : test.skip)(
+(python.status === 0 ? drawn : test.skip)(
   'a machine without xz unpacks by python3, one without both says what to do',
   () => {
     const withPython = makeBin('python-bin', { python3: python.stdout.trim() });
@@ -124,7 +129,7 @@ const python = spawnSync('python3', ['-c', 'import lzma, sys; print(sys.executab
   patience,
 );
 
-test(
+drawn(
   'facts: what tools answer, and one that fails',
   () => {
     const answers = `#!/bin/sh
@@ -150,7 +155,7 @@ const few: Settings = {
   QUERN_GPU_MODELS: '^whisper',
 };
 
-test(
+drawn(
   'first, with a trap in one op, a hang in another, missing tools and full disks: all of it is named, the rest is judged',
   () => {
     const faults = {
@@ -195,7 +200,7 @@ test(
   patience,
 );
 
-test(
+drawn(
   'smoke: each family passes, and reaches its kernels',
   () => {
     const launches = join(scratch, 'launches');
@@ -224,7 +229,7 @@ test(
   patience,
 );
 
-test(
+drawn(
   'a switch with which a family passes holds for the parts that follow',
   () => {
     const { output } = run('smoke facts', {
@@ -237,7 +242,7 @@ test(
   patience,
 );
 
-test(
+drawn(
   'check',
   () => {
     const { output, results } = ran('check');
@@ -247,7 +252,7 @@ test(
   patience,
 );
 
-test(
+drawn(
   'sanitize: tools side by side, a finding is named',
   () => {
     const PATH = pathWith('compute-sanitizer', sanitizer);
@@ -268,7 +273,7 @@ const isRunning = (pid: number) => {
   return state !== '' && !state.startsWith('Z');
 };
 
-test(
+drawn(
   'sanitize: with the tool that is stopped, its program ends',
   async () => {
     const pidFile = join(scratch, 'pid');
@@ -288,7 +293,7 @@ test(
   patience,
 );
 
-(python.status === 0 ? test : test.skip)(
+(python.status === 0 ? drawn : test.skip)(
   'torch: figures of each shape, one that fails is named',
   () => {
     const settings = {
@@ -312,7 +317,7 @@ test(
   patience,
 );
 
-test(
+drawn(
   'counters: those of each kernel, or why there are none',
   () => {
     ran('counters', { PATH: pathWith('ncu', ncu) });
@@ -332,7 +337,7 @@ test(
   patience,
 );
 
-test(
+drawn(
   'ceilings',
   () => {
     const { copyBandwidth, bf16Rate } = ran('ceilings').results.ceilings;
@@ -343,7 +348,7 @@ test(
   patience,
 );
 
-test(
+drawn(
   'kernels: what the time does not allow is named',
   () => {
     run('ceilings');
@@ -355,7 +360,7 @@ test(
   patience,
 );
 
-test(
+drawn(
   'kernels: one that fails costs its case',
   () => {
     const { status } = run('kernels', { QUERN_EMULATED_FAILS: 'attention_group_64_f16' });
@@ -368,7 +373,7 @@ test(
   patience,
 );
 
-test(
+drawn(
   'models: speed, and times of each op of a step',
   () => {
     run('models', { QUERN_GPU_MODELS: '^(qwen3-0.6b bf16|whisper-tiny f16)$' });
@@ -387,7 +392,7 @@ test(
   patience,
 );
 
-test(
+drawn(
   'choices: a case once per kernel that is forced',
   () => {
     const { cases, failures } = ran('choices', { QUERN_GPU_CHOICES: 'ROWS=[12]$|PRODUCT=64x64 1' }).results;
@@ -408,13 +413,13 @@ test(
   patience,
 );
 
-test('a part without time is not started', () => {
+drawn('a part without time is not started', () => {
   expect(run('ceilings', { QUERN_GPU_SECONDS: '1' }).output).toMatch(
     /ceilings: not started, the time was up/,
   );
 });
 
-test.each(['results-ceilings.json', 'results.tar'])(
+drawn.each(['results-ceilings.json', 'results.tar'])(
   '%s of a dry run has no figures',
   (file) => {
     run('ceilings');
@@ -425,7 +430,7 @@ test.each(['results-ceilings.json', 'results.tar'])(
   patience,
 );
 
-test('results that cannot be saved do not end a part', () => {
+drawn('results that cannot be saved do not end a part', () => {
   mkdirSync(join(out, 'results-torch.json.new'), { recursive: true });
   const { status, output } = run('torch');
   rmSync(join(out, 'results-torch.json.new'), { recursive: true });
@@ -433,7 +438,7 @@ test('results that cannot be saved do not end a part', () => {
   expect(output).toMatch(/torch: the results could not be saved: .*EISDIR/);
 });
 
-test('a part that is not there, and calls beside parts', () => {
+drawn('a part that is not there, and calls beside parts', () => {
   expect(run('chekc').output).toMatch(/there is no part 'chekc'/);
   expect(run('first figures').output).toMatch(/first and figures are commands of their own/);
 });
