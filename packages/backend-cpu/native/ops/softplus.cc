@@ -11,7 +11,7 @@ void SoftplusOp::run(Call& call) {
   const Floats x = call.floats(X), y = call.floats(Y); // [.., N]
   const int64_t N = x.width();
   const float *bias = call.vector(BIAS, N), *factor = call.vector(FACTOR, N);
-  call.need(x.count == y.count, "y must have x's shape");
+  call.need(y.same_shape(x), "y must have x's shape");
   call.split(x.rows(), 20 * N, [&](int64_t first, int64_t end, int) {
     for (int64_t row = first; row < end; row++)
       for (int64_t i = 0; i < N; i++)
