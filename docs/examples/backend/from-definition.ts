@@ -20,7 +20,11 @@ function numbersOf(operand: KernelMemory | KernelWeight): Float64Array {
   return Float64Array.from(elements(operand), widen[operand.dtype] ?? Number);
 }
 
-/** A kernel that runs an op's definition: correct, slow; not for ops that write a cache. */
+function store(data: ArrayLike<number>, target: KernelMemory): void {
+  elements(target).set(Array.from(data, narrow[target.dtype] ?? Number));
+}
+
+/** A kernel that runs an op's definition: correct, slow. */
 export const fromDefinition =
   (op: AnyOp): Kernel =>
   (operands, attributes, outputs) => {
@@ -29,8 +33,7 @@ export const fromDefinition =
     );
     const results = outputs.map(({ shape }) => ({ shape, data: new Float64Array(elementCount(shape)) }));
     op.define(Object.fromEntries(named), attributes, results);
-    outputs.forEach((output, i) => {
-      const round = narrow[output.dtype] ?? Number;
-      elements(output).set(Array.from(results[i]!.data, round));
-    });
+    for (const [i, output] of outputs.entries()) store(results[i]!.data, output);
+    for (const [name, { data }] of named)
+      if (op.operands[name]!.written) store(data, operands[name] as KernelMemory); // a cache, or states
   };
