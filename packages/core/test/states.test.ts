@@ -11,7 +11,7 @@ import { definitionDriver } from './definition-driver.js';
 const backend = defineBackend(definitionDriver());
 const convolution = {
   kind: 'state',
-  parts: { inputs: { heads: 2, width: 8 }, sums: { heads: 1, width: 3 } },
+  parts: { inputs: { heads: 2, width: 8 }, k: { heads: 1, width: 1 }, v: { heads: 1, width: 2 } },
 } as const;
 const options = {
   ...{ layers: 3, kvHeads: 1, headDim: 4, dtype: 'f32', context: 16, states: 4 },
@@ -26,7 +26,7 @@ const badArgument = (message: string) =>
 test('each layer keeps what it says', () => {
   using cache = allocate();
   expect(cache.state(0, 'inputs').shape).toEqual([4, 1, 2, 8]);
-  expect(cache.state(0, 'sums').shape).toEqual([4, 1, 1, 3]);
+  expect(cache.state(0, 'v').shape).toEqual([4, 1, 1, 2]);
   expect(cache.layer(1).k.shape).toEqual([6, 4, 1, 4]);
   expect(cache.layer(2).v.shape).toEqual([6, 4, 2, 8]);
   expect(kvCacheBytes(options, 1)).toBe(4 * 2 * (4 + 16));

@@ -154,12 +154,11 @@ export class KvCache {
   /** Keys and values of a layer. @throws BackendError BAD_ARGUMENT: there is no such layer, or it keeps a state */
   layer(index: number): KvLayer {
     const { k, v } = this.buffersOf(index);
-    if (!k || !v)
-      throw new BackendError(
-        'BAD_ARGUMENT',
-        `layer ${index} of the cache keeps no keys and values, but states`,
-      );
-    return { k, v };
+    if (k && v && layerStateOf(this.options, index).kind === 'kv') return { k, v };
+    throw new BackendError(
+      'BAD_ARGUMENT',
+      `layer ${index} of the cache keeps no keys and values, but states`,
+    );
   }
 
   /** A part of the states of a layer: [states, 1, heads, width]. @throws BackendError BAD_ARGUMENT: there is no such part */

@@ -273,7 +273,7 @@ class NextStep implements Schedule {
     return alone ? sequence.asBefore(whole, sequences) : whole;
   }
 
-  /** So many of the next `count` tokens that they end with a block, if that is possible: a later prompt can start with the state there. */
+  /** Up to `count` of the next tokens, which end with a block where one ends there: a later prompt can start with that state. */
   private upToBorder({ kv, tokens }: Sequence, count: number): number {
     const { blockSize } = this.blockManager;
     const end = Math.min(kv.length + count, tokens.length - 1);
