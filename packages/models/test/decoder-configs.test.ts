@@ -8,10 +8,13 @@ import { gptNeoX } from '../src/gpt-neox.js';
 import { gptOss } from '../src/gpt-oss.js';
 import { gpt2 } from '../src/gpt2.js';
 import { type Architecture, type DecoderConfig, ModelError, openModelFile, Settings } from '../src/index.js';
+import { lfm2 } from '../src/lfm2.js';
 import { olmo2 } from '../src/olmo2.js';
 import { olmo3 } from '../src/olmo3.js';
 import { phi2 } from '../src/phi2.js';
+import { qwen3Next } from '../src/qwen3-next.js';
 import { qwen3Vl } from '../src/qwen3-vl.js';
+import { qwen35 } from '../src/qwen35.js';
 import { seedOss } from '../src/seed-oss.js';
 import { smolLm3 } from '../src/smollm3.js';
 import { stableLm } from '../src/stablelm.js';
@@ -300,4 +303,55 @@ test.each<[string, Architecture, object, RegExp]>([
   ['an epsilon of 0', phi2, { layer_norm_eps: 0 }, /^BAD_CONFIG: .*layer_norm_eps/],
 ])('%s is refused: %#', (_name, architecture, json, message) => {
   expect(refusal(architecture, json)).toMatch(message);
+});
+
+const withStates = (architecture: Architecture, metadata: object) => {
+  const sizes = {
+    ...{ embedding_length: 32, block_count: 4, context_length: 64, feed_forward_length: 64, vocab_size: 16 },
+    ...{ 'attention.head_count': 4, 'attention.head_count_kv': 2, 'attention.layer_norm_rms_epsilon': 1e-5 },
+  };
+  const settings = new Settings('m.gguf', ownValue({ ...sizes, ...metadata }));
+  const file = { naming: 'gguf', paths: ['m.gguf'], tensors: new Map() } as const;
+  return architecture.configFromGguf({ settings, weights: file, tokens: 16, ropeFactors: undefined });
+};
+const states = ({ layerStates }: DecoderConfig) => layerStates!.map((state) => state?.kind === 'state');
+
+test('LFM2: layers without kv heads have a convolution; lists that cannot be are refused', () => {
+  const gguf = (kvHeads: readonly number[], more: object = {}) =>
+    withStates(lfm2, { 'attention.head_count_kv': kvHeads, 'shortconv.l_cache': 3, ...more });
+  expect(states(gguf([0, 2, 0, 2]))).toEqual([true, false, true, false]);
+  const expected = /attention\.head_count_kv.*expected a number for each of 4 layers, not all 0/;
+  expect(() => gguf([0, 0, 0, 0])).toThrow(expected);
+  expect(() => gguf([0, 2, 0])).toThrow(expected);
+  expect(() => gguf(new Array(300_000).fill(2))).toThrow(expected);
+  expect(() => gguf([0, 2, 0, 2], { 'shortconv.l_cache': 1 })).toThrow(/shortconv\.l_cache is 1/);
+  const base = { block_auto_adjust_ff_dim: false };
+  expect(states(read(lfm2, { ...base, full_attn_idxs: [2] }))).toEqual([true, true, false, true]);
+  const full = read(lfm2, { ...base, layer_types: ['conv', 'conv', 'conv', 'full_attention'] });
+  expect(states(full)).toEqual([true, true, true, false]);
+  expect(refusal(lfm2, { ...base, full_attn_idxs: [] })).toMatch(/full_attn_idxs/);
+  expect(refusal(lfm2, { ...base, layer_types: new Array(4).fill('conv') })).toMatch(
+    /the latter at least once/,
+  );
+  expect(refusal(lfm2, { ...base, full_attn_idxs: [2], conv_bias: true })).toMatch(/conv_bias/);
+});
+
+test('Qwen3.5: which layers have a delta rule; sizes that do not divide are refused', () => {
+  const sizes = { 'ssm.conv_kernel': 4, 'ssm.state_size': 8, 'ssm.group_count': 2, 'ssm.time_step_rank': 4 };
+  const gguf = (more: object) => withStates(qwen35, { ...sizes, 'ssm.inner_size': 32, ...more });
+  expect(states(gguf({}))).toEqual([true, true, true, false]);
+  const key = 'attention.recurrent_layers';
+  expect(states(gguf({ [key]: [false, true, true, false] }))).toEqual([false, true, true, false]);
+  expect(() => gguf({ [key]: [true, false] })).toThrow(/recurrent_layers.*a flag for each of 4 layers/);
+  expect(() => gguf({ [key]: [true, true, true, true] })).toThrow(/a layer with attention at least/);
+  expect(() => gguf({ full_attention_interval: 5 })).toThrow(/a layer with attention at least/);
+  expect(() => gguf({ 'ssm.time_step_rank': 5 })).toThrow(/a multiple of ssm\.group_count, which is 2/);
+  expect(() => gguf({ 'ssm.inner_size': 33 })).toThrow(/a multiple of ssm\.time_step_rank, which is 4/);
+  expect(refusal(qwen35, { layer_types: ['linear_attention'] })).toMatch(
+    /4 times linear_attention or full_attention/,
+  );
+  expect(refusal(qwen35, { linear_num_value_heads: 24 })).toMatch(
+    /a multiple of linear_num_key_heads, which is 16/,
+  );
+  expect(refusal(qwen3Next, { model_type: 'qwen3_next' })).toMatch(/reads Qwen3-Next from GGUF files/);
 });

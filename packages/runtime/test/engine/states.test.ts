@@ -7,6 +7,7 @@ import { createBackend } from '@quern/backend-reference';
 import { type Backend, KvCache } from '@quern/core';
 import { type LanguageModel, loadLanguageModel, openModelFile } from '@quern/models';
 import { Engine } from '../../src/engine/engine.js';
+import { Runner } from '../../src/engine/runner/runner.js';
 import type { Sequence } from '../../src/engine/sequence.js';
 import { describeFile, loadEmbedder, loadModel } from '../../src/index.js';
 import { sharedData } from '../shared-data.js';
@@ -29,13 +30,13 @@ interface Sizes {
   readonly prefillChunk?: number;
 }
 
-function engineOf({ states = 12, blocks = 64, prefillChunk = 64 }: Sizes = {}) {
+function engineOf({ states = 12, blocks = 64, prefillChunk = 64 }: Sizes = {}, of = model) {
   const { layers, kvHeads, headDim, layerStates } = model.config;
   const options = { layers, kvHeads, headDim, layerStates, dtype: 'f32', context: 128, states } as const;
   const cache = KvCache.allocate(backend, options, blocks, blockSize);
   return {
     cache,
-    engine: new Engine({ model, cache, capture: true, prefillChunk }),
+    engine: new Engine({ model: of, cache, capture: true, prefillChunk }),
     [Symbol.dispose]: () => cache.dispose(),
   };
 }
@@ -184,6 +185,35 @@ describe.each(Object.entries(models))('states of %s', (folder, create) => {
       expect([engine.freeBlocks, cache.freeStates > 0]).toEqual([64, true]);
     } finally {
       performance.now = now;
+    }
+  });
+
+  test('no chain on a device that computes steps ahead of the host', async () => {
+    const { now } = performance;
+    performance.now = () => 0;
+    const { run } = Runner.prototype;
+    let chains = 0;
+    Runner.prototype.run = function (batch, take, options) {
+      if (options.chain) chains++;
+      return run.call(this, batch, take as never, options) as never;
+    };
+    const generated = async (on: LanguageModel) => {
+      using it = engineOf({}, on);
+      return await generate(it.engine, it.engine.sequence(), prompt, 20);
+    };
+    try {
+      const want = await generated(model);
+      expect(chains).toBeGreaterThan(0);
+      chains = 0;
+      const ahead = { value: { ...backend.profile, plansInFlight: 2 } };
+      const parts = [
+        Object.create(model.parts[0]!, { backend: { value: Object.create(backend, { profile: ahead }) } }),
+      ];
+      expect(await generated(Object.create(model, { parts: { value: parts } }))).toEqual(want);
+      expect(chains).toBe(0);
+    } finally {
+      performance.now = now;
+      Runner.prototype.run = run;
     }
   });
 
