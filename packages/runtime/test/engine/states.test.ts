@@ -217,6 +217,21 @@ describe.each(Object.entries(models))('states of %s', (folder, create) => {
     }
   });
 
+  test('after an abort in the middle of a prompt, the sequence goes on with the rest', async () => {
+    using it = engineOf({ prefillChunk: 4 });
+    const { engine } = it;
+    const sequence = engine.sequence();
+    const controller = new AbortController();
+    const onProgress = ({ done }: { readonly done: number }) => done >= 8 && controller.abort();
+    const aborted = engine.prefill(sequence, prompt, greedy, { signal: controller.signal, onProgress });
+    await expect(aborted).rejects.toThrow(expect.objectContaining({ code: 'ABORTED' }));
+    const kept = sequence.tokens.length;
+    expect([kept >= 8 && kept < prompt.length, sequence.kv.length <= kept]).toEqual([true, true]);
+    expect(await generate(engine, sequence, prompt.slice(kept), 8)).toEqual(await alone(prompt, 8));
+    engine.release(sequence);
+    expect(engine.freeBlocks).toBe(64);
+  });
+
   test('as many sequences as states, all with one prefix', async () => {
     using it = engineOf({ states: 4 });
     const { engine } = it;
